@@ -229,7 +229,7 @@ def test_a_cut_that_fails_leaves_everything_as_it_was(monkeypatch) -> None:
         simulation.step()
     before, meshes = state_of(simulation), [mesh.vertices.tobytes() for mesh in simulation.meshes()]
 
-    def fail(*_arguments) -> None:
+    def fail(*_arguments, **_options) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:

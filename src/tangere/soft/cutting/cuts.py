@@ -186,8 +186,8 @@ class Cuts:
                 rows = *(column[dofs] for column in of_dofs), *(column[vertices] for column in of_vertices)
             else:
                 bodies.append(assembly.bodies[number])
-                begin, end = assembly.dof_base[number : number + 2]
-                vertices = np.arange(*assembly.vertex_base[number : number + 2])
+                begin = assembly.dof_base[number]
+                end, vertices = begin + assembly.used.dofs[number], assembly.vertex_rows(number)
                 x_all, v_all = assembly.dofs.x.numpy(), assembly.dofs.v.numpy()
                 nothing = np.zeros(len(vertices), bool)
                 rows = x_all[begin:end], v_all[begin:end], vertices, limits[vertices], nothing

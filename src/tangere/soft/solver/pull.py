@@ -53,7 +53,7 @@ class Pull:
         if stiffness is None:
             stiffness = pulled.youngs_modulus * (pulled.surface.extent if pulled.is_solid else pulled.thickness)
         self.release()
-        self._vertex.fill_(int(self._assembly.vertex_base[body]) + vertex)
+        self._vertex.fill_(int(self._assembly.vertex_rows(body)[vertex]))
         self._target.fill_(wp.vec3d(*target))
         self._stiffness.fill_(positive(stiffness, "stiffness"))
         anchored = self._anchored.copy()
@@ -70,7 +70,7 @@ class Pull:
         here = np.flatnonzero(sources == int(before._vertex.numpy()[0]))
         if stiffness > 0.0 and len(here):
             body = int(bodies[here[0]])
-            vertex = int(here[0] - self._assembly.vertex_base[body])
+            vertex = int(np.searchsorted(self._assembly.vertex_rows(body), here[0]))
             self.attach(body, vertex, before._target.numpy()[0].tolist(), stiffness)
 
     def release(self) -> None:
@@ -81,7 +81,7 @@ class Pull:
 
     def anchor(self, body: int, *, on: bool = True) -> None:
         """From now on something else pushes a body from outside, or no more: its momentum is not known in advance."""
-        wanted = int(on or self._assembly.bodies[body].fixed.any())
+        wanted = int(on or self._assembly.current[body].fixed.any())
         if self._anchored[body] != wanted:
             self._anchored[body] = wanted
             anchored = self._islands.anchored.numpy().copy()
