@@ -46,6 +46,13 @@ class Places:
         """In arrays of all bodies, where each begins at its base; -1 for none."""
         return np.where(self.body >= 0, base[self.body] + self.place, -1)
 
+    def grown(self, rows: np.ndarray, base: np.ndarray) -> Places:
+        """With rows that have come after these ones, in arrays of all bodies; -1 for none."""
+        new = rows[len(self.body) :]
+        body = np.searchsorted(base, new, side="right") - 1
+        place = np.where(body >= 0, new - base[body], 0)
+        return Places(np.concatenate([self.body, body]), np.concatenate([self.place, place]))
+
 
 @dataclass(frozen=True, eq=False)
 class Stroke:
@@ -80,6 +87,8 @@ class CutBody:
         place = np.searchsorted(shape.surface_vertices, at) if isinstance(shape, TetMesh) else at
         self.vertices = Places(np.full(len(at), number), place)
         self._strokes: dict[int, Stroke] = {}
+        self._insets = np.ones(len(at))  # parts of half a kerf of surface vertices; negative where one may stay
+        self._looked_at: list[np.ndarray] = []
 
     # -- what is done to it ------------------------------------------------------------------------------------------
 
@@ -164,11 +173,14 @@ class CutBody:
 
     def take_notes(self, change: ComplexChange) -> None:
         """Keep up which vertices are fixed: new ones between two that are."""
-        fixed = np.zeros(change.vertices, bool)
-        fixed[: len(self.fixed)] = self.fixed
-        for m, p, q in change.blended[change.blended[:, 0] >= len(self.fixed)].tolist():
-            fixed[m] = fixed[p] and fixed[q]
-        self.fixed = fixed
+        self.fixed = self.fixed_after(change, self.fixed)
+
+    def fixed_after(self, change: ComplexChange, fixed: np.ndarray) -> np.ndarray:
+        """(v,) bool: which vertices are fixed after a change."""
+        grown = np.concatenate([fixed, np.zeros(change.vertices - len(fixed), bool)])
+        for m, p, q in change.blended[change.blended[:, 0] >= len(fixed)].tolist():
+            grown[m] = grown[p] and grown[q]
+        return grown
 
     def opened_area(self, change: ComplexChange) -> float:
         """Of the walls, one side of each, at rest [m^2]; of a sheet their length times its thickness."""
@@ -193,46 +205,84 @@ class CutBody:
         new = (triangles >= len(self.vertices.place)).any(axis=1)
         return np.unique(triangles[walls & (new | np.isin(facets, opened))])
 
-    def layout(self, inset: float, *, stay: bool = False) -> dict[int, Body]:
-        """The bodies of all parts by numbers, with walls inset by this part of half a kerf; notes their places.
+    def begin_change(self) -> None:
+        """From here on `looked_at` counts."""
+        self._looked_at = []
 
-        `stay`: see `inset_carriers`.
-        """
+    def looked_at(self) -> np.ndarray:
+        """(c,) places of surface triangles that may have changed since `begin_change`."""
+        if len(self._looked_at) == 1:
+            return self._looked_at[0]
+        return np.unique(np.concatenate(self._looked_at or [np.zeros(0, np.int32)]))
+
+    def set_insets(self, inset: float, *, stay: bool) -> None:
+        """Walls that may have changed are inset by this part of half a kerf; `stay`: see `inset_carriers`."""
+        insets = self.insets(len(self.surface_dofs)).copy()
+        if self.surface is None:
+            insets[:] = -inset if stay else inset
+        else:
+            store, arrays = self.surface.arrays.store.numpy(), self.surface.arrays
+            names = store[(arrays.corners + 3 * self.looked_at())[:, None] + [0, 1, 2]].ravel()
+            insets[names[names >= 0]] = -inset if stay else inset
+        self._insets = insets
+
+    def insets(self, count: int) -> np.ndarray:
+        """(count,) by surface vertex the part of half a kerf by which it is inset, negative where it may stay."""
+        if len(self._insets) < count:
+            self._insets = np.concatenate([self._insets, np.ones(count - len(self._insets))])
+        return self._insets[:count]
+
+    def layout(self, fixed: np.ndarray) -> dict[int, Body]:
+        """The bodies of all parts by numbers, and which vertices are fixed (v,); notes the places of their rows."""
+        dof_body, dof_place = np.full(len(self.complex.rest), -1), np.zeros(len(self.complex.rest), np.int64)
+        names = len(self.surface_dofs)
+        vertex_body, vertex_place = np.full(names, -1), np.zeros(names, np.int64)
+        bodies, corners, part = {}, self.complex.corners, self._part
+        of_numbers = {number: own for own, number in self.numbers.items()}
+        for number, body, seen, _ in self.shapes(fixed):
+            used = np.unique(corners[part == of_numbers[number]])
+            dof_body[used], dof_place[used] = number, np.arange(len(used))
+            vertex_body[seen], vertex_place[seen] = number, np.arange(len(seen))
+            bodies[number] = body
+        self.dofs, self.vertices = Places(dof_body, dof_place), Places(vertex_body, vertex_place)
+        return bodies
+
+    def shapes(self, fixed: np.ndarray) -> list[tuple[int, Body, np.ndarray, np.ndarray]]:
+        """Of all parts: the number, the body, its surface vertices, and the places of its triangles."""
         corners, rest, part, name = self.complex.corners, self.complex.rest, self._part, str(self.given.name)
         triangles, owners, walls = self._triangles()
+        places = np.flatnonzero(self.surface.triangles[:, 0] >= 0) if self.surface else np.arange(len(triangles))
         dofs, owners = self.surface_dofs, owners >> 2
         facets = self._wall_facets(triangles, owners, walls)
-        carriers, weights = inset_carriers(
-            facets, np.unique(triangles), dofs, rest, corners, 0.5 * self.kerf * inset, stay=stay
-        )
+        insets = self.insets(len(dofs))
+        depth = 0.5 * self.kerf * np.abs(insets)
+        carriers, weights = inset_carriers(facets, np.unique(triangles), dofs, rest, corners, depth, insets < 0.0)
         at_wall = np.zeros(len(dofs), bool)
         at_wall[facets.corners] = True
         points = np.einsum("ij,ijk->ik", weights, rest[carriers])
-        bodies = {}
-        dof_body, dof_place = np.full(len(rest), -1), np.zeros(len(rest), np.int64)
-        vertex_body, vertex_place = np.full(len(dofs), -1), np.zeros(len(dofs), np.int64)
+        found = []
+        dof_place, vertex_place = np.zeros(len(rest), np.int64), np.zeros(len(dofs), np.int64)
         for own, number in self.numbers.items():
             mine, ours = part == own, part[owners] == own
             used, seen = np.unique(corners[mine]), np.unique(triangles[ours])
-            dof_body[used], dof_place[used] = number, np.arange(len(used))
-            vertex_body[seen], vertex_place[seen] = number, np.arange(len(seen))
+            dof_place[used], vertex_place[seen] = np.arange(len(used)), np.arange(len(seen))
             surface = Mesh(points[seen], vertex_place[triangles[ours]], name=name)
             shape = TetMesh(rest[used], dof_place[corners[mine]], name=name) if self.surface is not None else None
-            bodies[number] = self.given.piece(
+            body = self.given.piece(
                 shape or Mesh(rest[used], dof_place[corners[mine]], name=name),
                 surface,
                 (dof_place[carriers[seen]].astype(np.int32), weights[seen]),
-                fixed=self.fixed[used],
+                fixed=fixed[used],
                 walls=(at_wall[seen], walls[ours]),
                 name=name if own == 0 else f"{name} {own + 1}",
             )
-        self.dofs, self.vertices = Places(dof_body, dof_place), Places(vertex_body, vertex_place)
-        return bodies
+            found.append((number, body, seen, places[ours]))
+        return found
 
     def state(self) -> tuple[Any, ...]:
         """All that later steps depend on (`restore`)."""
         surface = None if self.surface is None else self.surface.state()
-        notes = self.numbers.copy(), self.fixed, self.dofs, self.vertices, self._strokes.copy()
+        notes = self.numbers.copy(), self.fixed, self.dofs, self.vertices, self._strokes.copy(), self._insets
         return self.complex.state(), surface, self.parts.state(), notes
 
     def restore(self, state: tuple[Any, ...]) -> None:
@@ -242,7 +292,7 @@ class CutBody:
         if self.surface is not None:
             self.surface.restore(surface)
         self.parts.restore(parts)
-        numbers, self.fixed, self.dofs, self.vertices, strokes = notes
+        numbers, self.fixed, self.dofs, self.vertices, strokes, self._insets = notes
         self.numbers, self._strokes = numbers.copy(), strokes.copy()
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -257,6 +307,7 @@ class CutBody:
             return
         if self.surface is not None:
             self.surface.follow()
+            self._looked_at.append(self.surface.looked_at)
         self.parts.note(change)
 
     @property

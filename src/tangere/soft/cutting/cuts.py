@@ -21,6 +21,7 @@ from tangere.soft.cut_engine import CutEvent, enter_cut_engine, kerf_of
 from tangere.soft.cutting.blade_edge import BladeEdge
 from tangere.soft.cutting.cut_body import CutBody
 from tangere.soft.cutting.simplicial_complex import ComplexChange
+from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.step import BodiesChange, StepPipeline
 
 #: How walls are inset, one after the other until surfaces are apart: part of half a kerf, `stay` of `inset_carriers`.
@@ -54,6 +55,8 @@ class Cuts:
                 )
         self._saved: dict[int, tuple[Any, ...]] = {}
         self._saved_events: list[CutEvent] = []
+        self._in_place: InPlaceUpdate | None = None
+        self._past: list[InPlaceUpdate] = []  # since `save`, the last one is the one in use
         self._saved_blades = [blade.state() for blade in self.blades]
 
     def cut(self, number: int, start: Arrays, end: Arrays) -> None:
@@ -108,10 +111,16 @@ class Cuts:
     def save(self) -> None:
         """From here on everything can be taken back."""
         self._saved, self._saved_events = {}, self.events.copy()
+        for update in self._past:
+            update.commit()
+        self._past = [] if self._in_place is None else [self._in_place]
         self._saved_blades = [blade.state() for blade in self.blades]
 
     def restore(self) -> None:
         """As if nothing had been cut since `save`."""
+        for update in reversed(self._past):
+            update.undo()
+        self._in_place = self._past[0] if self._past else None
         for index, state in self._saved.items():
             self.bodies[index].restore(state)
         self._saved, self.events = {}, self._saved_events.copy()
@@ -132,41 +141,84 @@ class Cuts:
 
     def _change(self, own: CutBody, cut: Callable[[], list[ComplexChange]]) -> None:
         """Cut a body, see what has come off, and let the simulation go on with what there is then."""
-        pipeline, assembly = self._pipeline, self._pipeline.assembly
+        pipeline = self._pipeline
         if int(pipeline.rod.count.numpy()[0]):
             raise InputError("cut: a body that a needle is in cannot be cut")
-        x, v = self._rows(own, "x"), self._rows(own, "v")
-        sources = own.vertices.rows(assembly.vertex_base)
-        limits = np.where(sources >= 0, pipeline.initial_contacts.limits.numpy()[sources], np.inf)
-        by_dof = np.full(len(x), np.inf)
-        np.minimum.at(by_dof, own.surface_dofs, limits)
+        self._prepare()
+        own.begin_change()
         changes = cut()
-        for change in changes:
-            x, v = own.blended(change, x), own.blended(change, v)
-            by_dof = _least_blended(change, by_dof)
-            own.take_notes(change)
-        parted = own.separate(len(assembly.bodies))
+        parted = own.separate(len(pipeline.assembly.current))
         for number, of in parted:
             for blade in self.blades:
                 blade.part_off(self.bodies.index(own), own.part_at(number), own.part_at(of))
         if not changes and not parted:
             return
-        _check_inside_out(own, changes, x)
+        if parted or not self._update_in_place(own, changes):
+            self._lay_out_anew(own, changes)
+        for change in changes:
+            own.take_notes(change)
+        self._note(own, changes, parted)
+
+    def _prepare(self) -> None:
+        """Tables for updates in place, if there are none of how the bodies are laid out now."""
+        pipeline = self._pipeline
+        if pipeline.assembly.has_room:
+            pipeline.refresh_initial_contacts()
+            if self._in_place is None or self._in_place.assembly is not pipeline.assembly:
+                self._in_place = InPlaceUpdate(pipeline, self.bodies)
+                self._past.append(self._in_place)
+
+    def _update_in_place(self, own: CutBody, changes: list[ComplexChange]) -> bool:
+        """Bring the buffers of the step up to date; False, and nothing done, where that cannot be."""
+        pipeline = self._pipeline
+        if own.surface is None or not pipeline.assembly.has_room:
+            return False
+        update = self._in_place
+        if update is None or update.assembly is not pipeline.assembly or not update.fits(own):
+            return False
+        opened = np.concatenate([change.opened.ravel() for change in changes])
+        before = len(update.log)
+        for inset, stay in _INSETS:
+            own.set_insets(inset, stay=stay)
+            if not update.apply(own, changes, opened):
+                return False
+            rows = update.rows_of(own)
+            _check_inside_out(own, changes, pipeline.assembly.dofs.x.numpy(), rows)
+            if update.is_apart(own):
+                return True
+            update.undo(before)
+        return False
+
+    def _lay_out_anew(self, own: CutBody, changes: list[ComplexChange]) -> None:
+        """All buffers of the step for the bodies that there are now."""
+        pipeline, assembly = self._pipeline, self._pipeline.assembly
+        x, v = self._rows(own, "x"), self._rows(own, "v")
+        sources = own.vertices.rows(assembly.vertex_base)
+        limits = np.where(sources >= 0, pipeline.initial_contacts.limits.numpy()[sources], np.inf)
+        by_dof = np.full(len(x), np.inf)
+        np.minimum.at(by_dof, own.surface_dofs[: len(limits)], limits)
+        for change in changes:
+            x, v = own.blended(change, x), own.blended(change, v)
+            by_dof = _least_blended(change, by_dof)
+        _check_inside_out(own, changes, x, np.arange(len(x)))
         known = np.minimum(by_dof[own.surface_dofs], pipeline.options.distance)
         known[: len(limits)] = limits
         sources = np.concatenate([sources, np.full(len(known) - len(sources), -1)])
         opened = np.zeros(len(known), bool)
         opened[own.opened_vertices(changes)] = True
+        fixed = own.fixed
+        for change in changes:
+            fixed = own.fixed_after(change, fixed)
         for inset, stay in _INSETS:
+            own.set_insets(inset, stay=stay)
             try:
                 pipeline.change_bodies(
-                    self._bodies_change(own, own.layout(inset, stay=stay), (x, v), (sources, known, opened))
+                    self._bodies_change(own, own.layout(fixed), (x, v), (sources, known, opened))
                 )
                 break
             except InputError:
                 if (inset, stay) == _INSETS[-1]:
                     raise
-        self._note(own, changes, parted)
 
     def _bodies_change(
         self,
@@ -238,15 +290,19 @@ def _least_blended(change: ComplexChange, values: np.ndarray) -> np.ndarray:
     return grown
 
 
-def _check_inside_out(own: CutBody, changes: list[ComplexChange], x: np.ndarray) -> None:
-    """Raise if tetrahedra that were cut are inside out where they are: their walls would cross."""
+def _check_inside_out(own: CutBody, changes: list[ComplexChange], x: np.ndarray, rows: np.ndarray) -> None:
+    """Raise if tetrahedra that were cut are inside out where they are: their walls would cross.
+
+    `rows`: by vertex of the complex, in `x`.
+    """
     if own.complex.size == 3 or not changes:
         return
     changed = np.unique(np.concatenate([change.changed for change in changes]))
-    a, b, c, d = np.moveaxis(x[own.complex.corners[changed]], 1, 0)
+    corners = own.complex.arrays.corners.numpy()[changed]
+    a, b, c, d = np.moveaxis(x[rows[corners]], 1, 0)
     wrong = np.flatnonzero(np.einsum("ij,ij->i", np.cross(b - a, c - a), d - a) <= 0.0)
     if len(wrong):
-        place = x[own.complex.corners[changed[wrong[0]]]].mean(axis=0).round(6).tolist()
+        place = x[rows[corners[wrong[0]]]].mean(axis=0).round(6).tolist()
         raise TangereError(
             f"cut: body {own.given.name!r} is inside out near {place}, where the blade is; nothing was cut"
         )

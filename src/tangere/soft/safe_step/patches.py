@@ -123,6 +123,16 @@ class Patches:
         bvh8 = self._bvh8_static.fit(boxes.nodes, self.changes.all.child_masks)
         return FittedTree(vertices, boxes, certified, self._all, self._everywhere, self._all, bvh8)
 
+    def patches_at(self, clusters: np.ndarray) -> np.ndarray:
+        """(k,) the patches that have one of these clusters, or have it around them (CPU)."""
+        return np.unique(self.changes.patches_at(clusters))
+
+    def fit_here(self, positions: wp.array) -> None:
+        """Fit the boxes of moves to surfaces that are at rest somewhere (CPU)."""
+        every = self.changes.all
+        self.moving_vertex_boxes = vertex_boxes(positions, positions, 1.0, 0.0, self.frame)
+        refit(self.moving_boxes, self.moving_vertex_boxes, every.clusters, every.nodes)
+
     def save(self) -> None:
         """From now on remember how to `restore` what is certified."""
         self.certificates.save()
