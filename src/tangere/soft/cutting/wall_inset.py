@@ -19,6 +19,8 @@ import numpy as np
 SAME_WAY = 0.1
 #: Mean normals are stretched so that each wall is half a kerf away, at most this much.
 MOST_STRETCHED = 2.0
+#: Simplices have a point equally well if its least weights differ by less: then the first one carries it.
+COARSE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ def inset_carriers(
     vertex, owners = vertex[moved], owners[moved]
     way = mean[vertex]
     found = _weights_in(rest[dofs[vertex]] - depth[vertex][:, None] * way, rest[simplices[owners]])
-    inside = found.min(axis=1)
+    inside = np.floor(found.min(axis=1) / COARSE)
     order = np.lexsort((owners, -inside, vertex))  # of the simplices at a vertex the one that has it best
     best = order[np.unique(vertex[order], return_index=True)[1]]
     corners = simplices[owners[best]]

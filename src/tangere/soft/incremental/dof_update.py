@@ -213,7 +213,7 @@ def find_star(c: ComplexArrays, d: DofRoom, v: int) -> int:
 @wp.kernel
 def couple_dofs(first: int, c: ComplexArrays, d: DofRoom, log: WriteLog, material: DofCoupling):
     """Masses and lists of all vertices that are touched, to fresh places (one thread)."""
-    sixth = wp.float64(1.0 / 6.0)
+    sixth = wp.float64(1.0) / wp.float64(6.0)
     for n in range(d.numbers[TOUCHED]):
         v = d.touched[n]
         row = d.row_of[v]

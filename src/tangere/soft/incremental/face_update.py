@@ -240,10 +240,11 @@ def new_edge(r: FaceRoom, log: WriteLog, u: int, v: int) -> int:
 
 @wp.func
 def drop_edge(r: FaceRoom, log: WriteLog, e: int):
-    """An edge is gone; it stays in `loose_edges`, so that it is seen whether it was sharp."""
-    n = r.numbers[FREE_EDGES]
-    put(log, FREE_EDGE_LIST, r.free_edges, n, e)
-    put(log, COUNTS, r.numbers, FREE_EDGES, n + 1)
+    """An edge is gone; one that was sharp is free when its place among those is (`wall_update`)."""
+    if r.sharp_of[e] < 0:
+        n = r.numbers[FREE_EDGES]
+        put(log, FREE_EDGE_LIST, r.free_edges, n, e)
+        put(log, COUNTS, r.numbers, FREE_EDGES, n + 1)
     put(log, ENDS, r.ends, 2 * e, 0)
     put(log, ENDS, r.ends, 2 * e + 1, 0)
 

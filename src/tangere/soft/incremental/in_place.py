@@ -71,14 +71,16 @@ class InPlaceUpdate:
         done = room.set_input(own, changes, opened)
         for launch in launches if done else ():
             launch.run()
+            done = not room.is_full
             self.log.take(*room.notes[launch])
-            done = done and not room.is_full
             if not done:
                 break
         if not done:
             self.undo(before)
             return False
+        count = len(self._retired)
         self._retired.append(room.retired())
+        self.log.call(lambda: self._retired.__delitem__(slice(count, None)))
         self._forget_certificates(room)
         self._tell(own, room)
         return True

@@ -16,14 +16,15 @@ import warp as wp
 from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import ComplexArrays
 from tangere.soft.cutting.cut_surface import SurfaceStore
-from tangere.soft.cutting.wall_inset import MOST_STRETCHED, SAME_WAY
-from tangere.soft.incremental.face_update import LOOSE_EDGES, TOUCHED, FaceRoom
+from tangere.soft.cutting.wall_inset import COARSE, MOST_STRETCHED, SAME_WAY
+from tangere.soft.incremental.face_update import FREE_EDGES, LOOSE_EDGES, TOUCHED, FaceRoom
 from tangere.soft.incremental.undo_log import FULL, NOTES, WriteLog, put, put_value, put_vector
 from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, STILL, WALL
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
 _SAME_WAY, _MOST_STRETCHED = wp.constant(wp.float64(SAME_WAY)), wp.constant(wp.float64(MOST_STRETCHED))
+_COARSE = wp.constant(wp.float64(COARSE))
 _SHARP = wp.constant(wp.float64(SHARP_COSINE))
 #: Places in `WallRoom.numbers`.
 STAMP, RING, AROUND, SHARP, FREE_SHARP, OPEN_SHARP = (wp.constant(k) for k in range(6))
@@ -32,7 +33,7 @@ NUMBERS = 6
 COUNTS, HEADS, FOLLOWING, HASH_OF, CARRIERS, TRAITS, GIVEN_TRAITS, SHARP_ENDS, ITEMS, ORDER, LAST, PLACE_OF = (
     wp.constant(k) for k in range(12)
 )
-FREE_LIST, SHARP_OF, PARTNER = (wp.constant(12 + k) for k in range(3))
+FREE_LIST, SHARP_OF, PARTNER, FREE_EDGE_LIST, FACE_COUNTS = (wp.constant(12 + k) for k in range(5))
 #: The same for floating-point numbers.
 WEIGHTS, REST, CONTACT_MASS, CONTACT_AREA, LIMITS, START, END, STRAIN, LIMIT = (wp.constant(k) for k in range(9))
 
@@ -257,7 +258,7 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                 if is_wall(c, s, slot):
                     t = s.store[s.owners + slot] >> 2
                     found = weights_in(c, t, point)
-                    inside = wp.min(wp.min(found[0], found[1]), wp.min(found[2], found[3]))
+                    inside = wp.floor(wp.min(wp.min(found[0], found[1]), wp.min(found[2], found[3])) / _COARSE)
                     if inside > best or (inside == best and t < chosen):
                         best = inside
                         chosen = t
@@ -421,8 +422,11 @@ def find_traits(first: int, r: FaceRoom, w: WallRoom, log: WriteLog):
                         w.numbers[RING] = at + 1
     for n in range(r.found[LOOSE_EDGES]):
         e = r.loose_edges[n]
-        if r.edge_face[e] < 0:
+        if r.edge_face[e] < 0 and r.sharp_of[e] >= 0:
             blunt(r, w, log, e)
+            free = r.numbers[FREE_EDGES]
+            put(log, FREE_EDGE_LIST, r.free_edges, free, e)
+            put(log, FACE_COUNTS, r.numbers, FREE_EDGES, free + 1)
     for n in range(w.numbers[AROUND]):
         f = w.around[n]
         for k in range(3):
