@@ -215,10 +215,10 @@ class CutBody:
             return self._looked_at[0]
         return np.unique(np.concatenate(self._looked_at or [np.zeros(0, np.int32)]))
 
-    def set_insets(self, inset: float, *, stay: bool) -> None:
-        """Walls that may have changed are inset by this part of half a kerf; `stay`: see `inset_carriers`."""
+    def set_insets(self, inset: float, *, stay: bool, everywhere: bool = False) -> None:
+        """Walls that may have changed, or all, are inset by this part of half a kerf; `stay`: see `inset_carriers`."""
         insets = self.insets(len(self.surface_dofs)).copy()
-        if self.surface is None:
+        if self.surface is None or everywhere:
             insets[:] = -inset if stay else inset
         else:
             store, arrays = self.surface.arrays.store.numpy(), self.surface.arrays

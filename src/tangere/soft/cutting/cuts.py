@@ -209,15 +209,16 @@ class Cuts:
         fixed = own.fixed
         for change in changes:
             fixed = own.fixed_after(change, fixed)
-        for inset, stay in _INSETS:
-            own.set_insets(inset, stay=stay)
+        tries = [(inset, stay, everywhere) for everywhere in (False, True) for inset, stay in _INSETS]
+        for inset, stay, everywhere in tries:
+            own.set_insets(inset, stay=stay, everywhere=everywhere)
             try:
                 pipeline.change_bodies(
                     self._bodies_change(own, own.layout(fixed), (x, v), (sources, known, opened))
                 )
                 break
             except InputError:
-                if (inset, stay) == _INSETS[-1]:
+                if (inset, stay, everywhere) == tries[-1]:
                     raise
 
     def _bodies_change(
@@ -229,17 +230,19 @@ class Cuts:
     ) -> BodiesChange:
         """The bodies of all parts in their places, and all others as they are; columns as the complex counts rows."""
         assembly, limits = self._pipeline.assembly, self._pipeline.initial_contacts.limits.numpy()
-        count = len(assembly.bodies) + sum(number >= len(assembly.bodies) for number in parts)
+        count = len(assembly.current) + sum(number >= len(assembly.current) for number in parts)
         bodies, columns = [], ([], [], [], [], [])
+        others = {} if assembly.outdated is None or self._in_place is None else self._in_place.bodies_now(but=own)
         for number in range(count):
             if number in parts:
                 bodies.append(parts[number])
                 dofs, vertices = own.dofs.of(number), own.vertices.of(number)
                 rows = *(column[dofs] for column in of_dofs), *(column[vertices] for column in of_vertices)
             else:
-                bodies.append(assembly.bodies[number])
+                body, places, _ = others.get(number, (assembly.current[number], assembly.used.vertices[number], None))
+                bodies.append(body)
                 begin = assembly.dof_base[number]
-                end, vertices = begin + assembly.used.dofs[number], assembly.vertex_rows(number)
+                end, vertices = begin + assembly.used.dofs[number], assembly.vertex_base[number] + places
                 x_all, v_all = assembly.dofs.x.numpy(), assembly.dofs.v.numpy()
                 nothing = np.zeros(len(vertices), bool)
                 rows = x_all[begin:end], v_all[begin:end], vertices, limits[vertices], nothing

@@ -188,12 +188,16 @@ class InPlaceUpdate:
         pipeline.rows.live.zero_()
 
     def _bodies_now(self) -> tuple[Any, ...]:
-        """All bodies as they are now, and which rows are theirs."""
+        """All bodies as they are now; notes which rows are theirs."""
         bodies, used = list(self.assembly.current), self.assembly.used
-        for room, _ in self._bodies.values():
-            for number, body, vertices, faces in room.bodies_now():
-                bodies[number], used.vertices[number], used.faces_of[number] = body, vertices, faces
+        for number, (body, vertices, faces) in self.bodies_now().items():
+            bodies[number], used.vertices[number], used.faces_of[number] = body, vertices, faces
         return tuple(bodies)
+
+    def bodies_now(self, but: CutBody | None = None) -> dict[int, tuple[Any, np.ndarray, np.ndarray]]:
+        """By number what has been cut, as it is now, but for one: the body, its vertices, and its faces."""
+        rooms = [room for key, (room, _) in self._bodies.items() if key != id(but)]
+        return {number: rest for room in rooms for number, *rest in room.bodies_now()}
 
     def _fit_boxes(self, room: BodyRoom) -> None:
         """Boxes of what was put elsewhere, where it is; of all, if they are not known."""
