@@ -271,12 +271,14 @@ class StepPipeline:
         """All phases have run once: from now on they may be captured."""
         self._graphs.ready = True
 
-    def save(self) -> None:
-        """Keep what a step changes that the next one goes on from."""
-        wp.copy(self._saved_x, self.assembly.dofs.x)
-        wp.copy(self._saved_v, self.assembly.dofs.v)
+    def save(self, *, only_cut: bool = False) -> None:
+        """Keep what a step changes that the next one goes on from; `only_cut`: it is no step, but a cut between two."""
+        self._saved_only_cut = only_cut
         self._saved_steps, self._saved_layout, self.stepping = self.steps, None, True
-        self.rows.memory.save()
+        if not only_cut:
+            wp.copy(self._saved_x, self.assembly.dofs.x)
+            wp.copy(self._saved_v, self.assembly.dofs.v)
+            self.rows.memory.save()
         self.patches.save()
         if self.cuts is not None:
             self.cuts.save()
@@ -300,10 +302,11 @@ class StepPipeline:
         self.end_change()
         if self.cuts is not None:
             self.cuts.restore()
-        wp.copy(self.assembly.dofs.x, self._saved_x)
-        wp.copy(self.assembly.dofs.v, self._saved_v)
+        if not self._saved_only_cut:
+            wp.copy(self.assembly.dofs.x, self._saved_x)
+            wp.copy(self.assembly.dofs.v, self._saved_v)
+            self.rows.memory.restore()
         self.steps, self.surfaces_known = self._saved_steps, False
-        self.rows.memory.restore()
         self.patches.restore()
         self.detection.clear()
         self.rows.live.zero_()

@@ -11,6 +11,7 @@ Sound:    volume, elastic energy and momentum are kept as far as the complex kee
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,22 +22,36 @@ from tangere.shape.tets import TetMesh
 from tangere.soft.body import Body
 from tangere.soft.cutting.connected_parts import ConnectedParts
 from tangere.soft.cutting.cut_surface import CutSurface
-from tangere.soft.cutting.rest_map import to_rest
 from tangere.soft.cutting.simplicial_complex import ComplexChange, SimplicialComplex
 from tangere.soft.cutting.wall_inset import WallFacets, inset_carriers
 
+#: Where points of the world are in the rest shape, from tetrahedra near them or None; and those that have them.
+AtRest = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, np.ndarray | None]]
 #: Segments of a blade are divided until they are at most this many edges long.
 _SEGMENT = 1.0
 #: Points of a blade, at most.
 _MOST_POINTS = 200
 
 
-@dataclass(frozen=True, eq=False)
 class Places:
     """Where the rows of a complex are in the arrays of a simulation: number of the body or -1, and place in it."""
 
-    body: np.ndarray
-    place: np.ndarray
+    def __init__(self, body: np.ndarray, place: np.ndarray) -> None:
+        self._body, self._place, self.count = body, place, len(body)
+
+    @property
+    def body(self) -> np.ndarray:
+        """(count,) number of the body, or -1."""
+        return self._body[: self.count]
+
+    @property
+    def place(self) -> np.ndarray:
+        """(count,) place in it."""
+        return self._place[: self.count]
+
+    def snapshot(self) -> Places:
+        """As they are now."""
+        return Places(self.body, self.place)
 
     def of(self, number: int) -> np.ndarray:
         """The rows of a body, in the order of their places, which rise with them."""
@@ -46,12 +61,16 @@ class Places:
         """In arrays of all bodies, where each begins at its base; -1 for none."""
         return np.where(self.body >= 0, base[self.body] + self.place, -1)
 
-    def grown(self, rows: np.ndarray, base: np.ndarray) -> Places:
-        """With rows that have come after these ones, in arrays of all bodies; -1 for none."""
-        new = rows[len(self.body) :]
-        body = np.searchsorted(base, new, side="right") - 1
-        place = np.where(body >= 0, new - base[body], 0)
-        return Places(np.concatenate([self.body, body]), np.concatenate([self.place, place]))
+    def append(self, rows: np.ndarray, base: np.ndarray) -> None:
+        """Rows that come after these ones, in arrays of all bodies; -1 for none."""
+        body = np.searchsorted(base, rows, side="right") - 1
+        end = self.count + len(rows)
+        if end > len(self._body):
+            more = np.zeros(end // 2, self._body.dtype)
+            self._body, self._place = (np.concatenate([old, more]) for old in (self.body, self.place))
+        self._body[self.count : end] = body
+        self._place[self.count : end] = np.where(body >= 0, rows - base[body], 0)
+        self.count = end
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +79,7 @@ class Stroke:
 
     world: np.ndarray  #: (k, 3) where it was [m]
     rest: np.ndarray  #: (m, 3) in the rest shape, divided [m]
+    near: np.ndarray | None  #: (m,) tetrahedra near them, or None
     divided: np.ndarray  #: (k - 1,) pieces of each segment
 
 
@@ -88,33 +108,36 @@ class CutBody:
         self.vertices = Places(np.full(len(at), number), place)
         self._strokes: dict[int, Stroke] = {}
         self._insets = np.ones(len(at))  # parts of half a kerf of surface vertices; negative where one may stay
+        self._past_insets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._looked_at: list[np.ndarray] = []
 
     # -- what is done to it ------------------------------------------------------------------------------------------
 
-    def cut(self, part: int, start: np.ndarray, end: np.ndarray, x: np.ndarray) -> list[ComplexChange]:
-        """The blade goes on from a polyline to another, in the world (k, 3) [m]; `x` (v, 3) are the vertices now.
+    def cut(self, part: int, start: np.ndarray, end: np.ndarray, at_rest: AtRest) -> list[ComplexChange]:
+        """The blade goes on from a polyline to another, in the world (k, 3) [m].
 
         Where it starts just where it was, the stroke goes on from where it was in the material. Else one begins.
+
+        Args:
+            at_rest: where points of the world are in the rest shape: given points and tetrahedra near them, if known,
+                it says both anew.
         """
         changes = []
         stroke = self._strokes.get(part)
-        if stroke is not None and not np.array_equal(stroke.world, start):
-            changes.append(self.end_stroke())
-            stroke = None
-        if not self._strokes:
-            self.complex.begin_stroke()
-        mine = self._part == part
-        solid = x, self.complex.rest, self.complex.corners[mine]
-        if stroke is None:
+        another = stroke is not None and not np.array_equal(stroke.world, start)
+        if stroke is None or another:
             length = np.linalg.norm(np.diff(start, axis=0), axis=1)
             pieces = np.ceil(np.maximum(length, 1e-300) / (_SEGMENT * self.complex.edge)).astype(int)
             pieces = np.clip(pieces, 1, max(1, _MOST_POINTS // len(pieces)))
-            stroke = Stroke(start, to_rest(_divided(start, pieces), *solid), pieces)
-        reached = to_rest(_divided(end, stroke.divided), *solid)
+            stroke = Stroke(start, *at_rest(_divided(start, pieces), None), pieces)
+        reached, near = at_rest(_divided(end, stroke.divided), stroke.near)
+        if another:
+            changes.append(self.end_stroke())
+        if not self._strokes:
+            self.complex.begin_stroke()
         changes.append(self.complex.cut(stroke.rest, reached, part=part))
         self._follow(changes[-1])
-        self._strokes[part] = Stroke(end.copy(), reached, stroke.divided)
+        self._strokes[part] = Stroke(end.copy(), reached, near, stroke.divided)
         return [change for change in changes if change]
 
     def end_stroke(self) -> ComplexChange:
@@ -130,7 +153,7 @@ class CutBody:
             self.complex.begin_stroke()
         change = self.complex.cut(start, end, part=part)
         self._follow(change)
-        self._strokes[part] = Stroke(end.copy(), end.copy(), np.ones(len(end) - 1, int))
+        self._strokes[part] = Stroke(end.copy(), end.copy(), None, np.ones(len(end) - 1, int))
         return change
 
     def simplices_of(self, part: int) -> np.ndarray:
@@ -186,10 +209,10 @@ class CutBody:
         """Of the walls, one side of each, at rest [m^2]; of a sheet their length times its thickness."""
         if not len(change.opened):
             return 0.0
-        owner, facet = change.opened[:, 0] >> 2, change.opened[:, 0] & 3
-        corners, size = self.complex.corners[owner], self.complex.size
+        owner, facet, size = change.opened[:, 0] >> 2, change.opened[:, 0] & 3, self.complex.size
+        corners = self.complex.arrays.corners.numpy()[owner, :size]
         keep = np.arange(size)[None] != facet[:, None]
-        ends = self.complex.rest[corners[keep].reshape(-1, size - 1)]
+        ends = self.complex.arrays.rest.numpy()[corners[keep].reshape(-1, size - 1)]
         if size == 3:
             return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).sum() * self.given.thickness)
         return float(0.5 * np.linalg.norm(np.cross(ends[:, 1] - ends[:, 0], ends[:, 2] - ends[:, 0]), axis=1).sum())
@@ -217,20 +240,24 @@ class CutBody:
 
     def set_insets(self, inset: float, *, stay: bool, everywhere: bool = False) -> None:
         """Walls that may have changed, or all, are inset by this part of half a kerf; `stay`: see `inset_carriers`."""
-        insets = self.insets(len(self.surface_dofs)).copy()
         if self.surface is None or everywhere:
-            insets[:] = -inset if stay else inset
+            names = np.arange(len(self.surface_dofs))
         else:
             store, arrays = self.surface.arrays.store.numpy(), self.surface.arrays
             names = store[(arrays.corners + 3 * self.looked_at())[:, None] + [0, 1, 2]].ravel()
-            insets[names[names >= 0]] = -inset if stay else inset
-        self._insets = insets
+            names = names[names >= 0]
+        insets = self.insets(int(names.max(initial=0)) + 1)
+        self._past_insets.append((insets, names, insets[names]))
+        insets[names] = -inset if stay else inset
 
     def insets(self, count: int) -> np.ndarray:
-        """(count,) by surface vertex the part of half a kerf by which it is inset, negative where it may stay."""
+        """At least so many: by surface vertex the part of half a kerf by which it is inset, negative where it may stay.
+
+        It is the same array as long as it is long enough.
+        """
         if len(self._insets) < count:
             self._insets = np.concatenate([self._insets, np.ones(count - len(self._insets))])
-        return self._insets[:count]
+        return self._insets
 
     def layout(self, fixed: np.ndarray) -> dict[int, Body]:
         """The bodies of all parts by numbers, and which vertices are fixed (v,); notes the places of their rows."""
@@ -254,7 +281,7 @@ class CutBody:
         places = np.flatnonzero(self.surface.triangles[:, 0] >= 0) if self.surface else np.arange(len(triangles))
         dofs, owners = self.surface_dofs, owners >> 2
         facets = self._wall_facets(triangles, owners, walls)
-        insets = self.insets(len(dofs))
+        insets = self.insets(len(dofs))[: len(dofs)]
         depth = 0.5 * self.kerf * np.abs(insets)
         carriers, weights = inset_carriers(facets, np.unique(triangles), dofs, rest, corners, depth, insets < 0.0)
         at_wall = np.zeros(len(dofs), bool)
@@ -282,7 +309,8 @@ class CutBody:
     def state(self) -> tuple[Any, ...]:
         """All that later steps depend on (`restore`)."""
         surface = None if self.surface is None else self.surface.state()
-        notes = self.numbers.copy(), self.fixed, self.dofs, self.vertices, self._strokes.copy(), self._insets
+        places = self.dofs.snapshot(), self.vertices.snapshot()
+        notes = self.numbers.copy(), self.fixed, *places, self._strokes.copy(), self._insets.copy()
         return self.complex.state(), surface, self.parts.state(), notes
 
     def restore(self, state: tuple[Any, ...]) -> None:
@@ -295,12 +323,34 @@ class CutBody:
         numbers, self.fixed, self.dofs, self.vertices, strokes, self._insets = notes
         self.numbers, self._strokes = numbers.copy(), strokes.copy()
 
+    def begin_history(self) -> tuple[Any, ...]:
+        """From here on all can be taken back, by what was touched: by `undo_history`, which wants what this returns."""
+        if self.surface is not None:
+            self.surface.begin_history()
+        self._past_insets = []
+        places = self.dofs, self.dofs.count, self.vertices, self.vertices.count
+        return self.complex.begin_history(), self.parts.state(), self.numbers.copy(), self.fixed, places, self._strokes.copy()
+
+    def undo_history(self, notes: tuple[Any, ...]) -> None:
+        """As it was at `begin_history`."""
+        last, parts, numbers, self.fixed, places, strokes = notes
+        self.complex.undo_history(last)
+        if self.surface is not None:
+            self.surface.undo_history()
+        self.parts.restore(parts)
+        self.numbers, self._strokes = numbers.copy(), strokes.copy()
+        self.dofs, self.dofs.count, self.vertices, self.vertices.count = places[0], places[1], places[2], places[3]
+        while self._past_insets:
+            array, names, before = self._past_insets.pop()
+            array[names] = before
+            self._insets = array
+
     # -- inside ------------------------------------------------------------------------------------------------------
 
     @property
     def _part(self) -> np.ndarray:
         """(n,) which part each simplex belongs to."""
-        return self.complex.arrays.part.numpy()[: len(self.complex.corners)]
+        return self.complex.arrays.part.numpy()[: self.complex.counts[0]]
 
     def _follow(self, change: ComplexChange) -> None:
         if not change:

@@ -64,17 +64,37 @@ class CutSurface:
     def __init__(self, body: SimplicialComplex, *, room: float = 2.0) -> None:
         self._body, self._device = body, wp.get_device("cpu")
         outside = int((body.neighbours < 0).sum())
+        self._history: list[tuple[SurfaceStore, np.ndarray, np.ndarray]] | None = None
         self._build(int(room * outside) + 256, int(room * outside) // 2 + 256)
 
     def follow(self) -> None:
         """What the last step of the body has changed."""
         if self._body.arrays is not self._known or self._facets < 4 * self._body.arrays.simplex_room:  # it has grown
             self._build(self.arrays.triangle_room, self.arrays.vertex_room, keep=True)
+        before = self._numbers.copy()
         self._follow.run()
         while self._numbers[SHORT_OF_ROOM]:
             self._undo.run()
             self._build(2 * self.arrays.triangle_room, 2 * self.arrays.vertex_room, keep=True)
+            before = self._numbers.copy()
             self._follow.run()
+        if self._history is not None:
+            self._history.append((self.arrays, self.arrays.log.numpy()[: self._numbers[LOGGED]].copy(), before))
+
+    def begin_history(self) -> None:
+        """From here on remember what is written, for `undo_history`."""
+        self._history = []
+
+    def undo_history(self) -> None:
+        """As it was at `begin_history`; the body is undone by itself."""
+        while self._history:
+            arrays, log, before = self._history.pop()
+            if arrays is not self.arrays:
+                self.arrays = arrays
+                self._prepare()
+            self._store[log[::-1, 0]] = log[::-1, 1]  # of several of one place the first is written last
+            before[MARK] = self._numbers[MARK]  # only counts up
+            self._numbers[:] = before
 
     def undo(self) -> None:
         """Take back the last `follow`; the body is undone by itself."""

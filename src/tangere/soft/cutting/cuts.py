@@ -20,6 +20,7 @@ from tangere.soft.body import Body
 from tangere.soft.cut_engine import CutEvent, enter_cut_engine, kerf_of
 from tangere.soft.cutting.blade_edge import BladeEdge
 from tangere.soft.cutting.cut_body import CutBody
+from tangere.soft.cutting.rest_map import to_rest
 from tangere.soft.cutting.simplicial_complex import ComplexChange
 from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.step import BodiesChange, StepPipeline
@@ -64,7 +65,7 @@ class Cuts:
         begin, stop = checked_blade(start, end)
         own, part = self.find(number)
         self._touch(own)
-        self._change(own, lambda: own.cut(part, begin, stop, self._rows(own, "x")))
+        self._change(own, lambda: own.cut(part, begin, stop, lambda *points: self._at_rest(own, part, *points)))
 
     def end_stroke(self, number: int) -> None:
         """The blade has left a body, and whatever has come off it."""
@@ -122,7 +123,7 @@ class Cuts:
             update.undo()
         self._in_place = self._past[0] if self._past else None
         for index, state in self._saved.items():
-            self.bodies[index].restore(state)
+            self.bodies[index].undo_history(state)
         self._saved, self.events = {}, self._saved_events.copy()
         for blade, state in zip(self.blades, self._saved_blades, strict=True):
             blade.restore(state)
@@ -132,7 +133,19 @@ class Cuts:
     def _touch(self, own: CutBody) -> None:
         index = self.bodies.index(own)
         if index not in self._saved:
-            self._saved[index] = own.state()
+            self._saved[index] = own.begin_history()
+
+    def _at_rest(
+        self, own: CutBody, part: int, points: np.ndarray, near: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Where points are in the rest shape of a part; see `CutBody.cut`."""
+        update = self._in_place
+        if update is not None and update.assembly is self._pipeline.assembly and update.fits(own):
+            found = update.at_rest(own, part, points, near)
+            if found is not None:
+                return found
+        rest = to_rest(points, self._rows(own, "x"), own.complex.rest, own.simplices_of(part))
+        return rest, np.full(len(points), -1)
 
     def _rows(self, own: CutBody, name: str) -> np.ndarray:
         """What the vertices of a body carry now, as its complex counts them."""

@@ -85,6 +85,13 @@ class InPlaceUpdate:
         self._tell(own, room)
         return True
 
+    def at_rest(
+        self, own: CutBody, part: int, points: np.ndarray, near: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where points are in the rest shape of a part, and the tetrahedra that have them; None if that is not sure."""
+        room, _ = self._bodies[id(own)]
+        return room.at_rest(part, points, near)
+
     def rows_of(self, own: CutBody) -> np.ndarray:
         """By vertex of the complex, its dof."""
         return self._bodies[id(own)][0].dofs.row_of.numpy()
@@ -173,16 +180,16 @@ class InPlaceUpdate:
         """Whoever asks for bodies gets them as they are now; what was touched before counts no more."""
         assembly, pipeline = self.assembly, self._pipeline
         used, before = assembly.used, (assembly.outdated, list(assembly.used.dofs), pipeline.detection.sharp.count)
-        own_before = own.dofs, own.vertices
+        own_before = own.dofs.count, own.vertices.count
 
         def back() -> None:
             assembly.outdated, used.dofs[:], pipeline.detection.sharp.count = before
-            own.dofs, own.vertices = own_before
+            own.dofs.count, own.vertices.count = own_before
 
         self.log.call(back)
         used.dofs[:] = [int(count) for count in room.dof_counts_of_bodies]
         pipeline.detection.sharp.count = room.sharp_count
-        own.dofs, own.vertices = room.places(own)
+        room.tell_places(own)
         assembly.outdated = lambda: self._bodies_now()
         pipeline.detection.clear()
         pipeline.rows.live.zero_()

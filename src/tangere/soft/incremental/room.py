@@ -13,6 +13,7 @@ import warp as wp
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental import dof_update, face_update, wall_update
+from tangere.soft.incremental.rest_walk import UNSURE, find_at_rest
 from tangere.soft.incremental.undo_log import flat, write_log
 from tangere.soft.model.assembled_bodies import struct_of
 from tangere.soft.model.material import lame_moduli
@@ -260,6 +261,8 @@ class BodyRoom:
         rows = own.dofs.rows(assembly.dof_base)
         row_of[: len(rows)] = rows
         self.dof_counts, self.face_counts = blank(2), blank(1)
+        self._walk: list[wp.array] = [blank(0)]
+        self._walk_counts = blank(2)
         self.dofs = struct_of(
             dof_update.DofRoom,
             assembly.device,
@@ -298,7 +301,7 @@ class BodyRoom:
         np.minimum.at(
             shared.dof_columns["limit"].numpy(), row_of[own.surface.dofs[alive]], limits[names[alive]]
         )
-        self.inset = wp.array(own.insets(name_room), dtype=wp.float64, device="cpu")
+        self.inset = wp.array(own.insets(name_room), dtype=wp.float64, device="cpu", copy=False)
         self.walls = struct_of(
             wall_update.WallRoom,
             assembly.device,
@@ -345,6 +348,25 @@ class BodyRoom:
         found[slots[other]] = ours[one]
         return found
 
+    def at_rest(self, part: int, points: np.ndarray, near: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where points are in the rest shape of a part, and tetrahedra that have them or -1; None if it is not sure."""
+        count, arrays, own = len(points), self._walk, self._own
+        if len(arrays[0]) < count:
+            arrays = self._walk = [
+                wp.zeros(2 * count, dtype=kind, device="cpu") for kind in (wp.vec3d, wp.int32, wp.vec3d, wp.int32)
+            ]
+            inputs = [self._walk_counts, self.complex_arrays, self.store, wp.uint64(own.complex.tree.id)]
+            inputs += [own.complex.edge, self.dofs.row_of, self._pipeline.assembly.dofs.x, *arrays]
+            self._walking = PreparedLaunch(find_at_rest, inputs, self._pipeline.assembly.device, dim=1)
+        given, seeds, found, kinds = (array.numpy() for array in arrays)
+        given[:count] = points
+        seeds[:count] = -1 if near is None else near
+        self._walk_counts.numpy()[:] = count, part
+        self._walking.run()
+        if (kinds[:count] == int(UNSURE)).any():
+            return None
+        return found[:count].copy(), seeds[:count].copy()
+
     def fits(self, own: CutBody) -> bool:
         """Whether the arrays of the body are still those this was made for, and so are its parts."""
         return (
@@ -373,7 +395,6 @@ class BodyRoom:
         slot = store[self.store.slots + opened]
         slot = slot[slot >= 0]
         names[store[(self.store.corners + 3 * slot)[:, None] + [0, 1, 2]].ravel()] = 1
-        self.inset.assign(own.insets(len(self.inset)))
         return True
 
     @property
@@ -421,14 +442,13 @@ class BodyRoom:
         columns = self._shared.dof_columns
         return columns["retired"].numpy()[: columns["numbers"].numpy()[int(dof_update.RETIRED)]].copy()
 
-    def places(self, own: CutBody) -> tuple[Any, Any]:
-        """Where the rows of the complex, and of the cut surface, are in the arrays of the simulation."""
+    def tell_places(self, own: CutBody) -> None:
+        """Where new rows of the complex, and of the cut surface, are in the arrays of the simulation."""
         assembly = self._pipeline.assembly
-        vertices, names = len(own.complex.rest), len(own.surface_dofs)
-        return (
-            own.dofs.grown(self.dofs.row_of.numpy()[:vertices], assembly.dof_base),
-            own.vertices.grown(self.faces.vertex_row.numpy()[:names], assembly.vertex_base),
-        )
+        rows = self.dofs.row_of.numpy()[own.dofs.count : own.complex.counts[1]]
+        own.dofs.append(rows, assembly.dof_base)
+        names = self.faces.vertex_row.numpy()[own.vertices.count : int(self.faces.known.numpy()[0])]
+        own.vertices.append(names, assembly.vertex_base)
 
     def bodies_now(self) -> list[tuple[int, Any, np.ndarray, np.ndarray]]:
         """Bodies by numbers, and their rows: vertices counted from the first of the body, and faces."""
