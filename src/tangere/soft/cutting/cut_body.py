@@ -215,7 +215,9 @@ class CutBody:
         ends = self.complex.arrays.rest.numpy()[corners[keep].reshape(-1, size - 1)]
         if size == 3:
             return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).sum() * self.given.thickness)
-        return float(0.5 * np.linalg.norm(np.cross(ends[:, 1] - ends[:, 0], ends[:, 2] - ends[:, 0]), axis=1).sum())
+        u, v = ends[:, 1] - ends[:, 0], ends[:, 2] - ends[:, 0]
+        uu, vv, uv = np.einsum("ij,ij->i", u, u), np.einsum("ij,ij->i", v, v), np.einsum("ij,ij->i", u, v)
+        return float(0.5 * np.sqrt(np.maximum(uu * vv - uv * uv, 0.0)).sum())
 
     def opened_vertices(self, changes: list[ComplexChange]) -> np.ndarray:
         """(k,) surface vertices at facets that have just been opened, and on walls that are new."""

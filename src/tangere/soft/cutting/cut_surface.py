@@ -79,7 +79,7 @@ class CutSurface:
             before = self._numbers.copy()
             self._follow.run()
         if self._history is not None:
-            self._history.append((self.arrays, self.arrays.log.numpy()[: self._numbers[LOGGED]].copy(), before))
+            self._history.append((self.arrays, self._log[: self._numbers[LOGGED]].copy(), before))
 
     def begin_history(self) -> None:
         """From here on remember what is written, for `undo_history`."""
@@ -118,7 +118,7 @@ class CutSurface:
     def looked_at(self) -> np.ndarray:
         """(c,) places of triangles whose corners, or whose vertices' places, the last step may have changed."""
         a = self.arrays
-        places = a.log.numpy()[: self._numbers[LOGGED], 0]
+        places = self._log[: self._numbers[LOGGED], 0]
         corners = places[(places >= a.corners) & (places < a.owners)] - a.corners
         owners = places[(places >= a.owners) & (places < a.dofs)] - a.owners
         return np.unique(np.concatenate([corners // 3, owners]))
@@ -155,13 +155,6 @@ class CutSurface:
         """How many facets there are slots for."""
         return self.arrays.corners - self.arrays.slots
 
-    @property
-    def _numbers(self) -> np.ndarray:
-        return self.arrays.numbers.numpy()
-
-    @property
-    def _store(self) -> np.ndarray:
-        return self.arrays.store.numpy()
 
     def _build(self, triangle_room: int, vertex_room: int, *, keep: bool = False) -> None:
         """Lay out the store; with what is there, or anew from the body."""
@@ -194,12 +187,14 @@ class CutSurface:
         self._prepare()
         if old is None:
             inputs = [self._body.arrays, arrays, int(self._body._numbers[layout.SIMPLICES])]
-            PreparedLaunch(_follow, inputs, self._device, dim=1).run()
+            PreparedLaunch(_follow, inputs, self._device, dim=1, serial=True).run()
 
     def _prepare(self) -> None:
+        self._numbers, self._store = self.arrays.numbers.numpy(), self.arrays.store.numpy()
+        self._log = self.arrays.log.numpy()
         self._known, inputs = self._body.arrays, [self._body.arrays, self.arrays]
-        self._follow = PreparedLaunch(_follow, [*inputs, 0], self._device, dim=1)
-        self._undo = PreparedLaunch(_undo, [self.arrays], self._device, dim=1)
+        self._follow = PreparedLaunch(_follow, [*inputs, 0], self._device, dim=1, serial=True)
+        self._undo = PreparedLaunch(_undo, [self.arrays], self._device, dim=1, serial=True)
 
 
 @wp.func

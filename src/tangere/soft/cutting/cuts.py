@@ -195,8 +195,9 @@ class Cuts:
             own.set_insets(inset, stay=stay)
             if not update.apply(own, changes, opened):
                 return False
-            rows = update.rows_of(own)
-            _check_inside_out(own, changes, pipeline.assembly.dofs.x.numpy(), rows)
+            wrong = update.inside_out(own)
+            if wrong is not None:
+                _raise_inside_out(own, wrong)
             if update.is_apart(own):
                 return True
             update.undo(before)
@@ -213,7 +214,7 @@ class Cuts:
         for change in changes:
             x, v = own.blended(change, x), own.blended(change, v)
             by_dof = _least_blended(change, by_dof)
-        _check_inside_out(own, changes, x, np.arange(len(x)))
+        _check_inside_out(own, changes, x)
         known = np.minimum(by_dof[own.surface_dofs], pipeline.options.distance)
         known[: len(limits)] = limits
         sources = np.concatenate([sources, np.full(len(known) - len(sources), -1)])
@@ -306,22 +307,22 @@ def _least_blended(change: ComplexChange, values: np.ndarray) -> np.ndarray:
     return grown
 
 
-def _check_inside_out(own: CutBody, changes: list[ComplexChange], x: np.ndarray, rows: np.ndarray) -> None:
-    """Raise if tetrahedra that were cut are inside out where they are: their walls would cross.
-
-    `rows`: by vertex of the complex, in `x`.
-    """
+def _check_inside_out(own: CutBody, changes: list[ComplexChange], x: np.ndarray) -> None:
+    """Raise if tetrahedra that were cut are inside out where they are: their walls would cross."""
     if own.complex.size == 3 or not changes:
         return
     changed = np.unique(np.concatenate([change.changed for change in changes]))
     corners = own.complex.arrays.corners.numpy()[changed]
-    a, b, c, d = np.moveaxis(x[rows[corners]], 1, 0)
+    a, b, c, d = np.moveaxis(x[corners], 1, 0)
     wrong = np.flatnonzero(np.einsum("ij,ij->i", np.cross(b - a, c - a), d - a) <= 0.0)
     if len(wrong):
-        place = x[rows[corners[wrong[0]]]].mean(axis=0).round(6).tolist()
-        raise TangereError(
-            f"cut: body {own.given.name!r} is inside out near {place}, where the blade is; nothing was cut"
-        )
+        _raise_inside_out(own, x[corners[wrong[0]]])
+
+
+def _raise_inside_out(own: CutBody, corners: np.ndarray) -> None:
+    """Say that a tetrahedron, (4, 3) where it is [m], is inside out."""
+    place = corners.mean(axis=0).round(6).tolist()
+    raise TangereError(f"cut: body {own.given.name!r} is inside out near {place}, where the blade is; nothing was cut")
 
 
 enter_cut_engine(Cuts)

@@ -36,7 +36,8 @@ VERTEX_STAMP = wp.constant(6)
 SIMPLEX_STAMP = wp.constant(7)
 GROUP_STAMP = wp.constant(8)
 RETIRED = wp.constant(9)
-NUMBERS = 10
+INSIDE_OUT = wp.constant(10)
+NUMBERS = 11
 #: Rows of a block that is kept for later, at most.
 MOST_ROWS = 128
 
@@ -125,6 +126,13 @@ def spoke(c: ComplexArrays, corners: wp.vec4i, k: int) -> wp.vec3d:
     return wp.cross(c.rest[corners[opposite_corner(k, 1)]] - a, c.rest[corners[opposite_corner(k, 2)]] - a)
 
 
+@wp.func
+def here(d: DofRoom, v: int) -> wp.vec3d:
+    """Where a vertex is [m]."""
+    row = d.row_of[v]
+    return wp.vec3d(d.x[3 * row], d.x[3 * row + 1], d.x[3 * row + 2])
+
+
 @wp.kernel
 def place_dofs(first: int, changed: wp.array[int], c: ComplexArrays, d: DofRoom, log: WriteLog):
     """Rows for new vertices; where they are; and which vertices are touched (one thread).
@@ -162,8 +170,13 @@ def place_dofs(first: int, changed: wp.array[int], c: ComplexArrays, d: DofRoom,
     put(log, KNOWN, d.known, 0, c.numbers[VERTICES])
     stamp = d.numbers[VERTEX_STAMP] + 1
     d.numbers[VERTEX_STAMP] = stamp
+    d.numbers[INSIDE_OUT] = -1
     for i in range(changed[0]):
         corners = c.corners[d.changed[i]]
+        o = here(d, corners[0])
+        up = wp.cross(here(d, corners[1]) - o, here(d, corners[2]) - o)
+        if not (wp.dot(up, here(d, corners[3]) - o) > wp.float64(0.0)):
+            d.numbers[INSIDE_OUT] = d.changed[i]
         for k in range(4):
             v = corners[k]
             if d.vertex_stamp[v] != stamp:

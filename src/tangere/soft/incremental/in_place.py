@@ -23,10 +23,8 @@ from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental import dof_update, face_update, wall_update
 from tangere.soft.incremental.local_overlap import find_uncertain
 from tangere.soft.incremental.room import BodyRoom, SharedRoom
-from tangere.soft.incremental.undo_log import UndoLog
-from tangere.soft.model.assembled_bodies import struct_of
+from tangere.soft.incremental.undo_log import UndoLog, host
 from tangere.soft.safe_step.cpu.refit import refit
-from tangere.soft.safe_step.separating_direction import VertexMoves
 
 if TYPE_CHECKING:
     from tangere.soft.cutting.cut_body import CutBody
@@ -46,8 +44,6 @@ class InPlaceUpdate:
         self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies if own.surface}
         self._retired: list[np.ndarray] = []
         device = self.assembly.device
-        moves = {"start": pipeline.surface_end, "end": pipeline.surface_end, "traits": self.assembly.surface.traits}
-        self._moves = struct_of(VertexMoves, device, least=0.0, **moves)
         self._pair_count = wp.zeros(1, dtype=wp.int32, device=device)
         self._pairs = wp.zeros((_MOST_PAIRS, 5), dtype=wp.int32, device=device)
         patches = pipeline.patches
@@ -69,10 +65,12 @@ class InPlaceUpdate:
         room, launches = self._bodies[id(own)]
         before = len(self.log)
         done = room.set_input(own, changes, opened)
-        for launch in launches if done else ():
-            launch.run()
-            done = not room.is_full
-            self.log.take(*room.notes[launch])
+        for kernels, arrays in launches if done else ():
+            for kernel in kernels:
+                if done:
+                    kernel.run()
+                    done = not room.is_full
+            self.log.take(room.write_log, *arrays)
             if not done:
                 break
         if not done:
@@ -92,9 +90,9 @@ class InPlaceUpdate:
         room, _ = self._bodies[id(own)]
         return room.at_rest(part, points, near)
 
-    def rows_of(self, own: CutBody) -> np.ndarray:
-        """By vertex of the complex, its dof."""
-        return self._bodies[id(own)][0].dofs.row_of.numpy()
+    def inside_out(self, own: CutBody) -> np.ndarray | None:
+        """(4, 3) the corners of a tetrahedron that was cut and is inside out where it is; None if there is none [m]."""
+        return self._bodies[id(own)][0].inside_out()
 
     def is_apart(self, own: CutBody) -> bool:
         """Whether what was put elsewhere touches nothing; decided exactly."""
@@ -102,20 +100,17 @@ class InPlaceUpdate:
         patches, here = self._pipeline.patches, self._pipeline.surface_end
         self._fit_boxes(room)
         inputs = [room.faces, room.walls, room.write_log, patches.tree.arrays, patches.moving_boxes.nodes]
-        inputs += [patches.moving_vertex_boxes, self._moves, self._pair_count, self._pairs]
-        if room.asking is None or room.asking[0] is not patches.moving_vertex_boxes:
-            room.asking = (
-                patches.moving_vertex_boxes,
-                PreparedLaunch(find_uncertain, inputs, self.assembly.device, dim=1),
-            )
-        room.asking[1].run()
-        count = int(self._pair_count.numpy()[0])
+        inputs += [patches.moving_vertex_boxes, here, self.assembly.surface.traits, self._pair_count, self._pairs]
+        if room.asking is None:
+            room.asking = PreparedLaunch(find_uncertain, inputs, self.assembly.device, dim=1, serial=True)
+        room.asking.run()
+        count = int(host(self._pair_count)[0])
         if room.is_full:
-            room.write_log.numbers.numpy()[:] = 0
+            host(room.write_log.numbers)[:] = 0
             return False
         if not count:
             return True
-        pairs = self._pairs.numpy()[:count]
+        pairs = host(self._pairs)[:count]
         ends, corners = (
             wp.array(np.ascontiguousarray(part), dtype=wp.int32, device="cpu") for part in (pairs[:, :2], pairs[:, 2:])
         )
@@ -134,12 +129,12 @@ class InPlaceUpdate:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _prepared(self, room: BodyRoom) -> tuple[BodyRoom, list[PreparedLaunch]]:
-        """The launches of an update, in order; notes which arrays each of them writes."""
+    def _prepared(self, room: BodyRoom) -> tuple[BodyRoom, list[tuple[list[PreparedLaunch], Any]]]:
+        """The launches of an update, in order, and which arrays they write."""
         shared, device = self._shared, self.assembly.device
 
         def prepared(kernel: wp.Kernel, *arguments: Any) -> PreparedLaunch:
-            return PreparedLaunch(kernel, list(arguments), device, dim=1)
+            return PreparedLaunch(kernel, list(arguments), device, dim=1, serial=True)
 
         complex_, store, log = room.complex_arrays, room.store, room.write_log
         dofs, faces, walls, material = room.dofs, room.faces, room.walls, self.assembly.material
@@ -155,11 +150,8 @@ class InPlaceUpdate:
             prepared(wall_update.find_traits, faces, walls, log),
         ]
         prepared(wall_update.note_places, complex_, store, faces, walls, log).run()
-        log.numbers.numpy()[:] = 0
-        room.notes = {launch: (log, *room.dof_arrays) for launch in of_dofs}
-        room.notes |= {launch: (log, *room.face_arrays) for launch in of_faces}
-        room.notes |= {launch: (log, *room.wall_arrays) for launch in of_walls}
-        return room, [*of_dofs, *of_faces, *of_walls]
+        host(log.numbers)[:] = 0
+        return room, [(of_dofs, room.dof_arrays), (of_faces, room.face_arrays), (of_walls, room.wall_arrays)]
 
     def _forget_certificates(self, room: BodyRoom) -> None:
         """Patches that have a cluster with other faces, of their own or around them, are searched from now on."""
@@ -212,13 +204,13 @@ class InPlaceUpdate:
         if not pipeline.surfaces_known:
             pipeline.fit_here()
             return
-        ring, boxes = room.ring, patches.moving_vertex_boxes.numpy()
-        places = wp.array(pipeline.surface_end.numpy()[ring], dtype=wp.vec3d, device="cpu")
+        ring, boxes = room.ring, host(patches.moving_vertex_boxes)
+        places = wp.array(host(pipeline.surface_end)[ring], dtype=wp.vec3d, device="cpu")
         boxes[ring] = vertex_boxes(places, places, 1.0, 0.0, patches.frame).numpy()
         clusters = np.concatenate([room.touched_clusters, room.clusters_around])
-        changed, dirty, parent = self._changed.numpy(), self._dirty.numpy(), patches.tree.parent.numpy()
+        changed, dirty, parent = host(self._changed), host(self._dirty), host(patches.tree.parent)
         changed[clusters] = 1
-        node = patches.tree.clusters.numpy()[clusters]
+        node = host(patches.tree.clusters)[clusters]
         marked = [node]
         while len(node):
             dirty[node] = 1

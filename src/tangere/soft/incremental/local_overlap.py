@@ -16,14 +16,70 @@ from tangere.runtime import SOUND
 from tangere.soft.incremental.face_update import FaceRoom
 from tangere.soft.incremental.undo_log import FULL, WriteLog
 from tangere.soft.incremental.wall_update import AROUND, STAMP, WallRoom
-from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
+from tangere.soft.model.assembled_bodies import STILL
+from tangere.soft.safe_step.separating_direction import shortest_offset
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
+
+#: Directions that are tried before the shortest one is found.
+_TRIES = wp.constant(6)
+#: Heights are right to this part of what they are made of, and far better.
+_ROUNDING = wp.constant(wp.float64(1.0e-12))
 
 
 @wp.func
 def face_box(r: FaceRoom, boxes: wp.array[MovingBox], f: int) -> MovingBox:
     return wp.min(wp.min(boxes[r.faces[3 * f]], boxes[r.faces[3 * f + 1]]), boxes[r.faces[3 * f + 2]])
+
+
+@wp.func
+def separates(way: wp.vec3d, d0: wp.vec3d, d1: wp.vec3d, s1: wp.vec3d, s2: wp.vec3d) -> bool:
+    """Whether an edge lies beyond a face along a direction, by more than rounding; all from a corner of the face."""
+    a0 = wp.dot(way, d0)
+    a1 = wp.dot(way, d1)
+    b1 = wp.dot(way, s1)
+    b2 = wp.dot(way, s2)
+    gap = wp.min(a0, a1) - wp.max(wp.float64(0.0), wp.max(b1, b2))
+    return gap > _ROUNDING * (wp.abs(a0) + wp.abs(a1) + wp.abs(b1) + wp.abs(b2))
+
+
+@wp.func
+def may_touch(u: int, v: int, a: int, b: int, c: int, here: wp.array[wp.vec3d], traits: wp.array[int]) -> bool:
+    """Whether no direction between an edge and a face is found; `may_cross` for what does not move."""
+    if (traits[u] & traits[v] & traits[a] & traits[b] & traits[c] & STILL) != 0:
+        return False
+    corner = here[a]
+    d0 = here[u] - corner
+    d1 = here[v] - corner
+    s1 = here[b] - corner
+    s2 = here[c] - corner
+    way = wp.float64(0.5) * (d0 + d1) - (s1 + s2) / wp.float64(3.0)
+    for _ in range(_TRIES):
+        if separates(way, d0, d1, s1, s2):
+            return False
+        back = d0
+        if wp.dot(way, d1 - d0) < wp.float64(0.0):
+            back = d1
+        b1 = wp.dot(way, s1)
+        b2 = wp.dot(way, s2)
+        if wp.max(b1, b2) > wp.float64(0.0):
+            if b1 > b2:
+                back = back - s1
+            else:
+                back = back - s2
+        back = way - back
+        length = wp.dot(back, back)
+        if length > wp.float64(0.0):
+            way -= wp.clamp(wp.dot(way, back) / length, wp.float64(0.0), wp.float64(1.0)) * back
+    return not separates(shortest_offset(d0, d1, wp.vec3d(), s1, s2), d0, d1, s1, s2)
+
+
+@wp.func
+def is_elsewhere(r: FaceRoom, w: WallRoom, f: int, stamp: int) -> bool:
+    """Whether a vertex of a face was put elsewhere by this cut."""
+    return (
+        w.moved[r.faces[3 * f]] == stamp or w.moved[r.faces[3 * f + 1]] == stamp or w.moved[r.faces[3 * f + 2]] == stamp
+    )
 
 
 @wp.func
@@ -34,7 +90,8 @@ def ask(
     k: int,
     g: int,
     boxes: wp.array[MovingBox],
-    moves: VertexMoves,
+    here: wp.array[wp.vec3d],
+    traits: wp.array[int],
     counts: wp.array[int],
     pairs: wp.array2d[int],
 ):
@@ -47,7 +104,7 @@ def ask(
     if a == u or b == u or c == u or a == v or b == v or c == v:
         return
     if boxes_meet(wp.min(boxes[u], boxes[v]), wp.min(wp.min(boxes[a], boxes[b]), boxes[c])):
-        if may_cross(u, v, a, b, c, moves):
+        if may_touch(u, v, a, b, c, here, traits):
             n = counts[0]
             if n < pairs.shape[0]:
                 pairs[n, 0] = u
@@ -69,7 +126,8 @@ def find_uncertain(
     tree: TreeArrays,
     nodes: wp.array[MovingBox],
     boxes: wp.array[MovingBox],
-    moves: VertexMoves,
+    here: wp.array[wp.vec3d],
+    traits: wp.array[int],
     counts: wp.array[int],
     pairs: wp.array2d[int],
 ):
@@ -80,6 +138,8 @@ def find_uncertain(
         f = w.around[n]
         box = face_box(r, boxes, f)
         node = int(0)
+        if not is_elsewhere(r, w, f, stamp):
+            node = tree.skip.shape[0]
         while node < tree.skip.shape[0]:
             if not boxes_meet(box, nodes[node]):
                 node = tree.skip[node]
@@ -92,10 +152,10 @@ def find_uncertain(
                         if boxes_meet(box, face_box(r, boxes, g)):
                             for k in range(3):
                                 owner = r.edge_face[r.face_edges[3 * f + k]]
-                                if owner == f or w.face_stamp[owner] != stamp:
-                                    ask(r, log, f, k, g, boxes, moves, counts, pairs)
-                            if w.face_stamp[g] != stamp:
+                                if owner == f or not is_elsewhere(r, w, owner, stamp):
+                                    ask(r, log, f, k, g, boxes, here, traits, counts, pairs)
+                            if not is_elsewhere(r, w, g, stamp):
                                 for k in range(3):
                                     if r.edge_face[r.face_edges[3 * g + k]] == g:
-                                        ask(r, log, g, k, f, boxes, moves, counts, pairs)
+                                        ask(r, log, g, k, f, boxes, here, traits, counts, pairs)
                 node = tree.skip[node]

@@ -14,7 +14,7 @@ from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental import dof_update, face_update, wall_update
 from tangere.soft.incremental.rest_walk import UNSURE, find_at_rest
-from tangere.soft.incremental.undo_log import flat, write_log
+from tangere.soft.incremental.undo_log import flat, host, write_log
 from tangere.soft.model.assembled_bodies import struct_of
 from tangere.soft.model.material import lame_moduli
 from tangere.soft.safe_step.patch_layout import ears
@@ -203,6 +203,7 @@ class SharedRoom:
             "dof_limit": self.dof_columns["limit"],
             "distance": pipeline.options.distance,
             "known": ints(known),
+            "moved": blank(vertices),
             "vertex_stamp": blank(vertices),
             "face_stamp": blank(faces),
             "edge_stamp": blank(edges),
@@ -247,8 +248,7 @@ class BodyRoom:
         self._shared, self._pipeline, self._own = shared, pipeline, own
         self.complex_arrays, self.store = own.complex.arrays, own.surface.arrays
         self.write_log = write_log(_NOTES)
-        self.notes: dict[PreparedLaunch, Any] = {}
-        self.asking: tuple[Any, PreparedLaunch] | None = None
+        self.asking: PreparedLaunch | None = None
         self._names = {part: number for part, number in own.numbers.items()}
         parts = max(own.numbers) + 1
         bodies, first_dof, first_vertex = (np.zeros(parts, int) for _ in range(3))
@@ -357,15 +357,22 @@ class BodyRoom:
             ]
             inputs = [self._walk_counts, self.complex_arrays, self.store, wp.uint64(own.complex.tree.id)]
             inputs += [own.complex.edge, self.dofs.row_of, self._pipeline.assembly.dofs.x, *arrays]
-            self._walking = PreparedLaunch(find_at_rest, inputs, self._pipeline.assembly.device, dim=1)
-        given, seeds, found, kinds = (array.numpy() for array in arrays)
+            self._walking = PreparedLaunch(find_at_rest, inputs, self._pipeline.assembly.device, dim=1, serial=True)
+        given, seeds, found, kinds = (host(array) for array in arrays)
         given[:count] = points
         seeds[:count] = -1 if near is None else near
-        self._walk_counts.numpy()[:] = count, part
+        host(self._walk_counts)[:] = count, part
         self._walking.run()
         if (kinds[:count] == int(UNSURE)).any():
             return None
         return found[:count].copy(), seeds[:count].copy()
+
+    def inside_out(self) -> np.ndarray | None:
+        """(4, 3) the corners of one that is inside out [m]."""
+        which = int(host(self._shared.dof_columns["numbers"])[int(dof_update.INSIDE_OUT)])
+        if which < 0:
+            return None
+        return host(self._pipeline.assembly.dofs.x)[host(self.dofs.row_of)[host(self.complex_arrays.corners)[which]]]
 
     def fits(self, own: CutBody) -> bool:
         """Whether the arrays of the body are still those this was made for, and so are its parts."""
@@ -384,14 +391,14 @@ class BodyRoom:
         if max(len(changed), len(blended), len(slots)) > _MOST_TOUCHED:
             return False
         columns = self._shared.dof_columns
-        columns["changed"].numpy()[: len(changed)] = changed
-        columns["blended"].numpy()[: len(blended)] = blended
-        columns["blends"].numpy()[: len(blended)] = np.concatenate([change.blends for change in changes])
-        self.dof_counts.numpy()[:] = len(changed), len(blended)
+        host(columns["changed"])[: len(changed)] = changed
+        host(columns["blended"])[: len(blended)] = blended
+        host(columns["blends"])[: len(blended)] = np.concatenate([change.blends for change in changes])
+        host(self.dof_counts)[:] = len(changed), len(blended)
         self._shared.per_dt2.numpy()[0] = 1.0 / self._pipeline.dt**2
-        self._shared.face_columns["slots"].numpy()[: len(slots)] = slots
-        self.face_counts.numpy()[0] = len(slots)
-        store, names = self.store.store.numpy(), self.faces.opened.numpy()
+        host(self._shared.face_columns["slots"])[: len(slots)] = slots
+        host(self.face_counts)[0] = len(slots)
+        store, names = host(self.store.store), host(self.faces.opened)
         slot = store[self.store.slots + opened]
         slot = slot[slot >= 0]
         names[store[(self.store.corners + 3 * slot)[:, None] + [0, 1, 2]].ravel()] = 1
@@ -400,60 +407,60 @@ class BodyRoom:
     @property
     def is_full(self) -> bool:
         """Whether some room was used up."""
-        return bool(self.write_log.numbers.numpy()[1])
+        return bool(host(self.write_log.numbers)[1])
 
     @property
     def touched_clusters(self) -> np.ndarray:
         """(k,) with other faces, or other features."""
         columns = self._shared.face_columns
-        return columns["touched_clusters"].numpy()[: columns["found"].numpy()[int(face_update.CLUSTERS)]].copy()
+        return host(columns["touched_clusters"])[: host(columns["found"])[int(face_update.CLUSTERS)]].copy()
 
     @property
     def clusters_around(self) -> np.ndarray:
         """(k,) of the faces at what is touched."""
         walls, faces = self._shared.wall_columns, self._shared.face_columns
-        around = walls["around"].numpy()[: walls["numbers"].numpy()[int(wall_update.AROUND)]]
-        return np.unique(faces["cluster_of"].numpy()[faces["place_of"].numpy()[around]])
+        around = host(walls["around"])[: host(walls["numbers"])[int(wall_update.AROUND)]]
+        return np.unique(host(faces["cluster_of"])[host(faces["place_of"])[around]])
 
     @property
     def ring(self) -> np.ndarray:
         """(k,) vertices of the faces at what is touched."""
         walls = self._shared.wall_columns
-        return walls["ring"].numpy()[: walls["numbers"].numpy()[int(wall_update.RING)]].copy()
+        return host(walls["ring"])[: host(walls["numbers"])[int(wall_update.RING)]].copy()
 
     @property
     def dof_counts_of_bodies(self) -> np.ndarray:
         """(b,) dofs of each body."""
-        return self._shared.dof_columns["counts"].numpy()
+        return host(self._shared.dof_columns["counts"])
 
     @property
     def sharp_count(self) -> int:
         """Sharp edges, with places that are free."""
-        return int(self._shared.wall_columns["numbers"].numpy()[int(wall_update.SHARP)])
+        return int(host(self._shared.wall_columns["numbers"])[int(wall_update.SHARP)])
 
     def clustered_vertices(self, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Vertices of the faces of clusters, and for each the cluster."""
-        lanes = self._shared.face_columns["lanes"].numpy().reshape(-1, 24)[clusters]
+        lanes = host(self._shared.face_columns["lanes"]).reshape(-1, 24)[clusters]
         row, column = np.nonzero(lanes >= 0)
         return lanes[row, column], clusters[row]
 
     def retired(self) -> np.ndarray:
         """(k, 4) blocks of rows that groups have left."""
         columns = self._shared.dof_columns
-        return columns["retired"].numpy()[: columns["numbers"].numpy()[int(dof_update.RETIRED)]].copy()
+        return host(columns["retired"])[: host(columns["numbers"])[int(dof_update.RETIRED)]].copy()
 
     def tell_places(self, own: CutBody) -> None:
         """Where new rows of the complex, and of the cut surface, are in the arrays of the simulation."""
         assembly = self._pipeline.assembly
-        rows = self.dofs.row_of.numpy()[own.dofs.count : own.complex.counts[1]]
+        rows = host(self.dofs.row_of)[own.dofs.count : own.complex.counts[1]]
         own.dofs.append(rows, assembly.dof_base)
-        names = self.faces.vertex_row.numpy()[own.vertices.count : int(self.faces.known.numpy()[0])]
+        names = host(self.faces.vertex_row)[own.vertices.count : int(host(self.faces.known)[0])]
         own.vertices.append(names, assembly.vertex_base)
 
     def bodies_now(self) -> list[tuple[int, Any, np.ndarray, np.ndarray]]:
         """Bodies by numbers, and their rows: vertices counted from the first of the body, and faces."""
         own, assembly, found = self._own, self._pipeline.assembly, []
-        vertex_row, face_row = self.faces.vertex_row.numpy(), self.faces.face_row.numpy()
+        vertex_row, face_row = host(self.faces.vertex_row), host(self.faces.face_row)
         for number, body, names, slots in own.shapes(own.fixed):
             found.append((number, body, vertex_row[names] - assembly.vertex_base[number], face_row[slots]))
         return found

@@ -89,6 +89,15 @@ def flat(array: wp.array) -> wp.array:
     return view
 
 
+def host(array: wp.array) -> np.ndarray:
+    """An array as NumPy sees it; looked up once, because that takes longer than most reads."""
+    view = getattr(array, "_host_view", None)
+    if view is None:
+        view = array.numpy()
+        array._host_view = view
+    return view
+
+
 class UndoLog:
     """What was there before, in the order in which it was written."""
 
@@ -100,7 +109,7 @@ class UndoLog:
 
     def keep(self, array: wp.array | np.ndarray, rows: Any) -> np.ndarray:
         """The array as NumPy sees it, of which some rows are about to be written."""
-        view = array if isinstance(array, np.ndarray) else array.numpy()
+        view = array if isinstance(array, np.ndarray) else host(array)
         before = view[rows].copy()
 
         def back() -> None:
@@ -115,9 +124,9 @@ class UndoLog:
 
     def take(self, log: WriteLog, arrays: list[np.ndarray], value_arrays: list[np.ndarray]) -> None:
         """The notes of a kernel; arrays by their numbers."""
-        numbers = log.numbers.numpy()
-        notes = log.notes.numpy()[: numbers[0]][::-1].copy()
-        places, values = (array.numpy()[: numbers[2]][::-1].copy() for array in (log.value_notes, log.values))
+        numbers = host(log.numbers)
+        notes = host(log.notes)[: numbers[0]][::-1].copy()
+        places, values = (host(array)[: numbers[2]][::-1].copy() for array in (log.value_notes, log.values))
         numbers[:] = 0
 
         def back() -> None:  # of several notes of a place the first is written last

@@ -68,6 +68,7 @@ class WallRoom:
     mass_per_area: wp.float64
     stiffness: wp.float64
     known: wp.array[int]  #: by surface vertex of the simulation: 1 if it was there before
+    moved: wp.array[int]  #: by surface vertex of the simulation: the last cut that put it elsewhere
     vertex_stamp: wp.array[int]
     face_stamp: wp.array[int]
     edge_stamp: wp.array[int]
@@ -275,6 +276,11 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
             moves = moves or (w.free[dof_row] == 1 and weights[k] != zero)
             put(log, CARRIERS, w.carriers, 4 * row + k, dof_row)
             put_value(log, WEIGHTS, w.weights, 4 * row + k, weights[k])
+        moved = w.known[row] == 0
+        for j in range(3):
+            moved = moved or here[j] != w.end[3 * row + j]
+        if moved:
+            w.moved[row] = w.numbers[STAMP] + 1  # that of what follows
         put_vector(log, REST, w.rest, row, rest)
         put_vector(log, START, w.start, row, here)
         put_vector(log, END, w.end, row, here)
