@@ -331,7 +331,14 @@ class CutBody:
             self.surface.begin_history()
         self._past_insets = []
         places = self.dofs, self.dofs.count, self.vertices, self.vertices.count
-        return self.complex.begin_history(), self.parts.state(), self.numbers.copy(), self.fixed, places, self._strokes.copy()
+        return (
+            self.complex.begin_history(),
+            self.parts.state(),
+            self.numbers.copy(),
+            self.fixed,
+            places,
+            self._strokes.copy(),
+        )
 
     def undo_history(self, notes: tuple[Any, ...]) -> None:
         """As it was at `begin_history`."""

@@ -155,7 +155,6 @@ class CutSurface:
         """How many facets there are slots for."""
         return self.arrays.corners - self.arrays.slots
 
-
     def _build(self, triangle_room: int, vertex_room: int, *, keep: bool = False) -> None:
         """Lay out the store; with what is there, or anew from the body."""
         old = self.arrays if keep else None

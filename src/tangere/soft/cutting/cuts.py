@@ -227,9 +227,7 @@ class Cuts:
         for inset, stay, everywhere in tries:
             own.set_insets(inset, stay=stay, everywhere=everywhere)
             try:
-                pipeline.change_bodies(
-                    self._bodies_change(own, own.layout(fixed), (x, v), (sources, known, opened))
-                )
+                pipeline.change_bodies(self._bodies_change(own, own.layout(fixed), (x, v), (sources, known, opened)))
                 break
             except InputError:
                 if (inset, stay, everywhere) == tries[-1]:

@@ -361,7 +361,9 @@ class SimplicialComplex:
         self._blade_points, self._blade_numbers = self._blade.points.numpy(), self._blade.numbers.numpy()
         self._count_view, self._guesses_view = self._count.numpy(), self._guesses.numpy()
         tree = wp.uint64(self._tree.id)
-        self._cut = PreparedLaunch(cut, [self.arrays, tree, self._blade, self._count, self._options], device, dim=1, serial=True)
+        self._cut = PreparedLaunch(
+            cut, [self.arrays, tree, self._blade, self._count, self._options], device, dim=1, serial=True
+        )
         self._end = PreparedLaunch(end_stroke, [self.arrays, self._guesses, self._options], device, dim=1, serial=True)
         self._undo = PreparedLaunch(undo, [self.arrays], device, dim=1, serial=True)
 

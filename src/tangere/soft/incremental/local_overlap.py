@@ -101,7 +101,8 @@ def ask(
     a = r.faces[3 * g]
     b = r.faces[3 * g + 1]
     c = r.faces[3 * g + 2]
-    if a == u or b == u or c == u or a == v or b == v or c == v:
+    shared = a == u or b == u or c == u
+    if shared or a == v or b == v or c == v:
         return
     if boxes_meet(wp.min(boxes[u], boxes[v]), wp.min(wp.min(boxes[a], boxes[b]), boxes[c])):
         if may_touch(u, v, a, b, c, here, traits):

@@ -105,9 +105,7 @@ def turn_at(c: ComplexArrays, row_of: wp.array[int], x: wp.array[wp.vec3d], firs
         o = c.rest[corners[0]]
         rest = wp.matrix_from_cols(c.rest[corners[1]] - o, c.rest[corners[2]] - o, c.rest[corners[3]] - o)
         o = x[row_of[corners[0]]]
-        now = wp.matrix_from_cols(
-            x[row_of[corners[1]]] - o, x[row_of[corners[2]]] - o, x[row_of[corners[3]]] - o
-        )
+        now = wp.matrix_from_cols(x[row_of[corners[1]]] - o, x[row_of[corners[2]]] - o, x[row_of[corners[3]]] - o)
         total += now * wp.inverse(rest)
         beyond = int(-1)
         for k in range(4):

@@ -75,7 +75,9 @@ class SharedRoom:
         numbers = np.full(face_update.NUMBERS, -1)
         numbers[:6] = assembly.used.faces, patches.used_edges, assembly.used.faces_at, 0, 0, 0
         lists, tree = patches.lists, patches.tree
-        spare = int(np.flatnonzero(tree.last.numpy()[tree.clusters.numpy()] < tree.first.numpy()[tree.clusters.numpy()])[0])
+        spare = int(
+            np.flatnonzero(tree.last.numpy()[tree.clusters.numpy()] < tree.first.numpy()[tree.clusters.numpy()])[0]
+        )
         self.face_columns: dict[str, Any] = {
             "numbers": ints(numbers),
             "found": blank(face_update.FOUND),
@@ -120,7 +122,10 @@ class SharedRoom:
         self.dof_columns = self._dof_columns()
         self.wall_columns = self._wall_columns(vertices, faces, edges)
         self._freeing = PreparedLaunch(
-            dof_update.free_blocks, [struct_of(dof_update.DofRoom, assembly.device, **self.dof_columns)], assembly.device, dim=1
+            dof_update.free_blocks,
+            [struct_of(dof_update.DofRoom, assembly.device, **self.dof_columns)],
+            assembly.device,
+            dim=1,
         )
 
     def _dof_columns(self) -> dict[str, Any]:
@@ -203,6 +208,7 @@ class SharedRoom:
             "dof_limit": self.dof_columns["limit"],
             "distance": pipeline.options.distance,
             "known": ints(known),
+            "forgets": blank(vertices),
             "moved": blank(vertices),
             "vertex_stamp": blank(vertices),
             "face_stamp": blank(faces),
@@ -298,9 +304,7 @@ class BodyRoom:
         )
         limits, alive = pipeline.initial_contacts.limits.numpy(), own.surface.dofs >= 0
         alive &= names >= 0
-        np.minimum.at(
-            shared.dof_columns["limit"].numpy(), row_of[own.surface.dofs[alive]], limits[names[alive]]
-        )
+        np.minimum.at(shared.dof_columns["limit"].numpy(), row_of[own.surface.dofs[alive]], limits[names[alive]])
         self.inset = wp.array(own.insets(name_room), dtype=wp.float64, device="cpu", copy=False)
         self.walls = struct_of(
             wall_update.WallRoom,
@@ -320,7 +324,9 @@ class BodyRoom:
             return [getattr(struct, name).numpy() for name in columns]
 
         d, f, w = self.dofs, self.faces, self.walls
-        ints_of_dofs = "row_of free near_ranges part_ranges lane_of colour_of fill colour_ranges table lane_dofs counts known"
+        ints_of_dofs = (
+            "row_of free near_ranges part_ranges lane_of colour_of fill colour_ranges table lane_dofs counts known"
+        )
         values_of_dofs = "x v mass diagonal limit inertia plain_inertia"
         self.dof_arrays = views(d, *ints_of_dofs.split()), views(d, *values_of_dofs.split())
         of_faces = "numbers vertex_row face_row counts faces ranges at at_room items order last lanes place_of"

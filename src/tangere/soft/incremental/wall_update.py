@@ -68,6 +68,7 @@ class WallRoom:
     mass_per_area: wp.float64
     stiffness: wp.float64
     known: wp.array[int]  #: by surface vertex of the simulation: 1 if it was there before
+    forgets: wp.array[int]  #: by surface vertex of the simulation: the last cut that opened it
     moved: wp.array[int]  #: by surface vertex of the simulation: the last cut that put it elsewhere
     vertex_stamp: wp.array[int]
     face_stamp: wp.array[int]
@@ -296,6 +297,7 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
         if w.known[row] == 0:
             put_value(log, LIMITS, w.limits, row, wp.min(w.dof_limit[w.row_of[dof]], w.distance))
         if r.opened[name] == 1 or w.known[row] == 0:
+            w.forgets[row] = w.numbers[STAMP] + 1
             for side in range(2):
                 put(log, PARTNER, w.partner, 2 * row + side, -1)
                 put_value(log, LIMIT, w.bristle_limit, 2 * row + side, zero)
@@ -364,6 +366,15 @@ def blunt(r: FaceRoom, w: WallRoom, log: WriteLog, e: int):
 
 
 @wp.func
+def forget_edge(w: WallRoom, log: WriteLog, own: int):
+    """A sharp edge touches nothing that it touched before."""
+    if own >= 0:
+        put(log, PARTNER, w.partner, w.first_edge + own, -1)
+        put_value(log, LIMIT, w.bristle_limit, w.first_edge + own, wp.float64(0.0))
+        put_vector(log, STRAIN, w.strain, w.first_edge + own, wp.vec3d())
+
+
+@wp.func
 def sharpen(r: FaceRoom, w: WallRoom, log: WriteLog, e: int):
     """An edge is sharp from now on."""
     if r.sharp_of[e] >= 0:
@@ -392,9 +403,7 @@ def sharpen(r: FaceRoom, w: WallRoom, log: WriteLog, e: int):
         put(log, ITEMS, w.items, 2 * place + end, r.ends[2 * e + end])
         put(log, SHARP_ENDS, w.sharp_ends, 2 * own + end, r.ends[2 * e + end])
     put(log, SHARP_OF, r.sharp_of, e, own)
-    put(log, PARTNER, w.partner, w.first_edge + own, -1)
-    put_value(log, LIMIT, w.bristle_limit, w.first_edge + own, wp.float64(0.0))
-    put_vector(log, STRAIN, w.strain, w.first_edge + own, wp.vec3d())
+    forget_edge(w, log, own)
 
 
 @wp.kernel
@@ -441,6 +450,8 @@ def find_traits(first: int, r: FaceRoom, w: WallRoom, log: WriteLog):
                 w.edge_stamp[e] = stamp
                 if is_sharp(r, w, e):
                     sharpen(r, w, log, e)
+                    if w.forgets[r.ends[2 * e]] == stamp or w.forgets[r.ends[2 * e + 1]] == stamp:
+                        forget_edge(w, log, r.sharp_of[e])
                 else:
                     blunt(r, w, log, e)
     for n in range(w.numbers[RING]):
