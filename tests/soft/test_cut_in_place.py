@@ -232,14 +232,16 @@ def check_features(patches, anew: AssembledBodies, faces, corners, number) -> No
 
 
 def contacts_of(pipeline: StepPipeline) -> set:
-    """What touches: kinds, bodies and features, as each body counts them."""
+    """What touches: kinds, bodies and where; of faces that are equally near either may be named."""
+    pipeline.reset()
     pipeline.detection.find_nearest()
     found = pipeline.detection.contacts(pipeline.rows.arrays.normal)
-    columns = found.kind, found.body_a, found.body_b, found.feature_a, found.feature_b
+    places = np.concatenate([found.point_a, found.point_b], axis=1).round(9) + 0.0
+    columns = found.kind, found.body_a, found.body_b, *places.T
     return set(zip(*(np.asarray(column).tolist() for column in columns), strict=True))
 
 
-@pytest.mark.feature("F-L-50")
+@pytest.mark.feature("F-L-50", "F-L-73")
 @pytest.mark.parametrize("case", range(3))
 def test_random_cuts_in_place_leave_what_is_laid_out_anew(case, monkeypatch) -> None:
     rng = np.random.default_rng(case)

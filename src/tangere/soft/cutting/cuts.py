@@ -56,7 +56,7 @@ class Cuts:
                 )
         self._saved: dict[int, tuple[Any, ...]] = {}
         self._saved_events: list[CutEvent] = []
-        self._in_place: InPlaceUpdate | None = None
+        self.in_place: InPlaceUpdate | None = None  #: of how the bodies are laid out now
         self._past: list[InPlaceUpdate] = []  # since `save`, the last one is the one in use
         self._saved_blades = [blade.state() for blade in self.blades]
 
@@ -114,14 +114,14 @@ class Cuts:
         self._saved, self._saved_events = {}, self.events.copy()
         for update in self._past:
             update.commit()
-        self._past = [] if self._in_place is None else [self._in_place]
+        self._past = [] if self.in_place is None else [self.in_place]
         self._saved_blades = [blade.state() for blade in self.blades]
 
     def restore(self) -> None:
         """As if nothing had been cut since `save`."""
         for update in reversed(self._past):
             update.undo()
-        self._in_place = self._past[0] if self._past else None
+        self.in_place = self._past[0] if self._past else None
         for index, state in self._saved.items():
             self.bodies[index].undo_history(state)
         self._saved, self.events = {}, self._saved_events.copy()
@@ -139,7 +139,7 @@ class Cuts:
         self, own: CutBody, part: int, points: np.ndarray, near: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Where points are in the rest shape of a part; see `CutBody.cut`."""
-        update = self._in_place
+        update = self.in_place
         if update is not None and update.assembly is self._pipeline.assembly and update.fits(own):
             found = update.at_rest(own, part, points, near)
             if found is not None:
@@ -177,16 +177,16 @@ class Cuts:
         pipeline = self._pipeline
         if pipeline.assembly.has_room:
             pipeline.refresh_initial_contacts()
-            if self._in_place is None or self._in_place.assembly is not pipeline.assembly:
-                self._in_place = InPlaceUpdate(pipeline, self.bodies)
-                self._past.append(self._in_place)
+            if self.in_place is None or self.in_place.assembly is not pipeline.assembly:
+                self.in_place = InPlaceUpdate(pipeline, self.bodies)
+                self._past.append(self.in_place)
 
     def _update_in_place(self, own: CutBody, changes: list[ComplexChange]) -> bool:
         """Bring the buffers of the step up to date; False, and nothing done, where that cannot be."""
         pipeline = self._pipeline
         if own.surface is None or not pipeline.assembly.has_room:
             return False
-        update = self._in_place
+        update = self.in_place
         if update is None or update.assembly is not pipeline.assembly or not update.fits(own):
             return False
         opened = np.concatenate([change.opened.ravel() for change in changes])
@@ -244,7 +244,7 @@ class Cuts:
         assembly, limits = self._pipeline.assembly, self._pipeline.initial_contacts.limits.numpy()
         count = len(assembly.current) + sum(number >= len(assembly.current) for number in parts)
         bodies, columns = [], ([], [], [], [], [])
-        others = {} if assembly.outdated is None or self._in_place is None else self._in_place.bodies_now(but=own)
+        others = {} if assembly.outdated is None or self.in_place is None else self.in_place.bodies_now(but=own)
         for number in range(count):
             if number in parts:
                 bodies.append(parts[number])

@@ -18,13 +18,13 @@ import numpy as np
 import warp as wp
 
 from tangere.bvh.lbvh import vertex_boxes
-from tangere.query.first_contact.primitives.edge_face import edges_meet_faces
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental import dof_update, face_update, wall_update
 from tangere.soft.incremental.local_overlap import find_uncertain
 from tangere.soft.incremental.room import BodyRoom, SharedRoom
 from tangere.soft.incremental.undo_log import UndoLog, host
 from tangere.soft.safe_step.cpu.refit import refit
+from tangere.soft.validation import touch_exactly
 
 if TYPE_CHECKING:
     from tangere.soft.cutting.cut_body import CutBody
@@ -111,10 +111,7 @@ class InPlaceUpdate:
         if not count:
             return True
         pairs = host(self._pairs)[:count]
-        ends, corners = (
-            wp.array(np.ascontiguousarray(part), dtype=wp.int32, device="cpu") for part in (pairs[:, :2], pairs[:, 2:])
-        )
-        return not np.isfinite(edges_meet_faces(here, ends, corners)).any()
+        return not touch_exactly(here, pairs[:, :2], pairs[:, 2:])
 
     def undo(self, down_to: int = 0) -> None:
         """Put back what was written after so many entries of the log."""
