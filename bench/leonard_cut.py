@@ -186,9 +186,9 @@ def _costs(report: Report, quick: bool) -> None:
     report.table(columns, rows)
     report.note(
         "CPU time of one thread, of cuts that change something and are done in place: topology, dofs, materials, lanes,"
-        " surface, tree, walls, sharp edges, parts, and the exact test of all that was put elsewhere. The first cut also"
-        " makes tables beside the arrays, once for each layout; where a part comes off, or room is used up, all is laid"
-        " out anew."
+        " surface, tree, walls, sharp edges, parts, and the exact test of all that was put elsewhere. The first cut"
+        " also makes tables beside the arrays, once for each layout; where a part comes off, or room is used up, all is"
+        " laid out anew."
     )
 
 

@@ -168,6 +168,7 @@ def check_surface(pipeline: StepPipeline, anew: AssembledBodies, dof_number: np.
     assert len(ends) == len(wanted)
     assert {tuple(sorted(pair)) for pair in ends} == wanted
     tree = sharp.tree
+    assert tree is not None
     nodes = tree.clusters.numpy()
     places = np.concatenate([np.arange(*span) for span in zip(tree.first.numpy()[nodes], tree.last.numpy()[nodes] + 1)])
     assert {tuple(sorted(pair)) for pair in tree.items.numpy()[places]} == wanted
@@ -248,7 +249,9 @@ def test_random_cuts_in_place_leave_what_is_laid_out_anew(case, monkeypatch) -> 
     counted = CountedUpdates(monkeypatch)
     shape = TetMesh(*(lattice_block, lattice_torus)[case % 2]())
     simulation = Simulation([Body(shape, cuttable=True, density=1.0)], gravity=(0, 0, 0), device="cpu", threads=1)
-    complex_ = simulation._pipeline.cuts.bodies[0].complex
+    cuts = simulation._pipeline.cuts
+    assert isinstance(cuts, Cuts)
+    complex_ = cuts.bodies[0].complex
     for _ in range(2):
         stroke = random_stroke(rng, complex_.edge)
         for start, end in itertools.pairwise(stroke.lines):

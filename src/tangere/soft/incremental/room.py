@@ -255,7 +255,7 @@ class BodyRoom:
         self.complex_arrays, self.store = own.complex.arrays, own.surface.arrays
         self.write_log = write_log(_NOTES)
         self.asking: PreparedLaunch | None = None
-        self._names = {part: number for part, number in own.numbers.items()}
+        self._names = own.numbers.copy()
         parts = max(own.numbers) + 1
         bodies, first_dof, first_vertex = (np.zeros(parts, int) for _ in range(3))
         for part, number in own.numbers.items():

@@ -1,9 +1,9 @@
 """Where the surface is at rest after a cut: walls inset, areas, sharp edges, traits.
 
 Question: what carries the vertices whose triangles were looked at, and what follows from where they are now?
-Method:   walls are inset as `cutting.wall_inset` does it, from the walls around each vertex alone; vertices at one place
-          are known by a table of places. Then areas, sharp edges and traits of all faces at these vertices are found
-          anew; sharp edges that are new go to the empty subtree of their tree.
+Method:   walls are inset as `cutting.wall_inset` does it, from the walls around each vertex alone; vertices at one
+          place are known by a table of places. Then areas, sharp edges and traits of all faces at these vertices are
+          found anew; sharp edges that are new go to the empty subtree of their tree.
 Sound:    all that is written is noted.
 Known as: spatial hashing, of exact places.
 The kernels run on one thread of the host.
