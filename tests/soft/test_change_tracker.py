@@ -30,7 +30,7 @@ def test_news_name_all_that_has_a_vertex_with_a_new_move(part, rng):
     patches = patches_of(mesh)
     tree, lists = patches.tree, patches.lists
     chosen = rng.random(len(mesh.vertices)) < part
-    dirty = patches._changes.dirty_sets(wp.array(chosen.astype(np.uint8), dtype=wp.uint8, device="cpu"))
+    dirty = patches.changes.dirty_sets(wp.array(chosen.astype(np.uint8), dtype=wp.uint8, device="cpu"))
     at_face = chosen[tree.items.numpy()].any(axis=1)
     below = np.array([at_face[a : b + 1].any() for a, b in zip(tree.first.numpy(), tree.last.numpy(), strict=True)])
     changed = below[tree.clusters.numpy()]
@@ -57,7 +57,7 @@ def test_certificates_that_remember_are_those_found_by_asking_anew(rng):
     """Steps that go on where the last one ended, jumps, and rounds that change a few ends; one by one knows no past."""
     mesh = generate.torus(2400)
     remembering, one_by_one = patches_of(mesh), patches_of(mesh, per_feature=True)
-    remembering._certificates._kept.wait.fill_(1000)  # compared with how it was at rest, as the other is
+    remembering.certificates._kept.wait.fill_(1000)  # compared with how it was at rest, as the other is
     end, differing, certified, asked = mesh.vertices, 0, 0, 0
     for step in range(8):
         start = end if step != 4 else end + 0.02 * rng.standard_normal(end.shape)

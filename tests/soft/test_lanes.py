@@ -89,12 +89,12 @@ def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
     simulation = scenes.tori(3_200, youngs_modulus=1e3, device="cpu")
     simulation.run(steps=75)
     patches, lists = simulation._pipeline.patches, simulation._pipeline.patches.lists
-    reference = patches._certificates._reference
+    reference = patches.certificates._reference
     once, apart = reference.rest, reference.clearance
     before = apart.numpy().copy()
     simulation.step()
     after = apart.numpy()
-    renewed = np.flatnonzero((before != after) & (patches._certificates._certified.numpy() == 1))
+    renewed = np.flatnonzero((before != after) & (patches.certificates._certified.numpy() == 1))
     assert len(renewed) > 3
     x = np.full((len(simulation._pipeline.assembly.surface.rest), 3), np.nan)
     tree, edges = patches.tree, patches.edges.numpy()

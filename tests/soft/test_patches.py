@@ -95,6 +95,6 @@ def test_a_surface_far_from_rest_is_certified_from_where_it_is():
     radius = 0.33 + 0.03 * angle
     rolled = np.stack([radius * np.cos(angle), mesh.vertices[:, 1], radius * np.sin(angle)], axis=1)
     patient = patches_of(mesh)
-    patient._certificates._kept.wait.fill_(1000)
+    patient.certificates._kept.wait.fill_(1000)
     assert certified(patient, rolled, rolled + 0.3).mean() < 0.5
     assert certified(patches_of(mesh), rolled, rolled + 0.3).mean() > 0.9

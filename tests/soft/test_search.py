@@ -103,7 +103,7 @@ def test_contacts_listed_by_a_scan_are_those_listed_by_the_host():
     detection = simulation._pipeline.detection
     detection.find_nearest()
     listed = ContactPoints.empty(4096, simulation.device)
-    detection._partners.list_by_scan(listed, simulation._pipeline.surface_start)
+    detection.partners.list_by_scan(listed, simulation._pipeline.surface_start)
     count = detection.contact_points.count
     assert listed.count == count
     assert {Kind.VERTEX_FACE, Kind.EDGE_EDGE} == {Kind(kind) for kind in listed.kind.numpy()[:count]}

@@ -162,8 +162,8 @@ def test_neighbours_never_have_the_same_colour():
     for number, (begin, end) in enumerate(zip(assembly.colours, assembly.colours[1:], strict=False)):
         colour[assembly.order.numpy()[begin:end]] = number
     material = assembly.material
-    offsets, neighbours = material.neighbour_offsets.numpy(), material.neighbours.numpy()
-    rows = np.repeat(np.arange(len(colour)), np.diff(offsets))
+    ranges, neighbours = material.neighbour_ranges.numpy(), material.neighbours.numpy()
+    rows = np.repeat(np.arange(len(colour)), ranges[:, 1] - ranges[:, 0])
     assert (colour >= 0).all()
     assert (colour[rows] != colour[neighbours]).all()
 

@@ -134,7 +134,7 @@ def test_a_step_in_parts_goes_where_short_steps_go_and_is_undone_as_one(response
 
 def test_what_patches_are_compared_with_is_as_before_a_step_that_is_stopped():
     simulation = cloth_on_a_floor()
-    certificates, plain = simulation._pipeline.patches._certificates, simulation.phases["record"]
+    certificates, plain = simulation._pipeline.patches.certificates, simulation.phases["record"]
     reference, kept = certificates._reference, certificates._kept
     arrays = [reference.rest, reference.duals, reference.tangents, reference.clearance, kept.wait, kept.nearest]
     changed = 0

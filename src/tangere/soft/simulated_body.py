@@ -31,16 +31,16 @@ class SimulatedBody:
     @classmethod
     def find(cls, pipeline: StepPipeline, body: int | str) -> SimulatedBody:
         """The body of a number or a name."""
-        bodies = pipeline.assembly.bodies
+        names = pipeline.assembly.names
         if isinstance(body, str):
-            named = [number for number, one in enumerate(bodies) if one.name == body]
+            named = [number for number, name in enumerate(names) if name == body]
             if len(named) != 1:
                 reason = "several bodies are" if named else "there is no body"
-                names = ", ".join(repr(one.name) for one in bodies)
-                raise InputError(f"{reason} called {body!r}; there are {names}, counted from 0")
+                known = ", ".join(map(repr, names))
+                raise InputError(f"{reason} called {body!r}; there are {known}, counted from 0")
             return cls(pipeline, named[0])
-        if isinstance(body, bool) or not isinstance(body, int | np.integer) or not 0 <= body < len(bodies):
-            raise InputError(f"there is no body {body!r}; there are {len(bodies)}, counted from 0")
+        if isinstance(body, bool) or not isinstance(body, int | np.integer) or not 0 <= body < len(names):
+            raise InputError(f"there is no body {body!r}; there are {len(names)}, counted from 0")
         return cls(pipeline, int(body))
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class SimulatedBody:
     @property
     def name(self) -> str:
         """What it is called."""
-        return str(self.body.name)
+        return self._pipeline.assembly.names[self.number]
 
     @property
     def positions(self) -> np.ndarray:
@@ -146,8 +146,9 @@ class SimulatedBody:
     @property
     def _dofs(self) -> tuple[int, int]:
         """The first of its dofs, and the one after the last."""
-        begin, end = self._pipeline.assembly.dof_base[self.number : self.number + 2]
-        return int(begin), int(end)
+        assembly = self._pipeline.assembly
+        begin = int(assembly.dof_base[self.number])
+        return begin, begin + assembly.used.dofs[self.number]
 
     @property
     def _fixed(self) -> np.ndarray:

@@ -44,7 +44,7 @@ from tangere.soft.model.elastic import Energy, elastic_energy, energy_of
 from tangere.soft.phase_graphs import PhaseClock
 from tangere.soft.safe_step.truncation import TruncationReport
 from tangere.soft.simulated_body import SimulatedBody, check_speed
-from tangere.soft.step import StepOptions, StepPipeline
+from tangere.soft.step import StepOptions, StepPipeline, grows
 from tangere.soft.validation import check_no_overlap, check_options, checked_bodies, mean_edge
 
 #: Least and most sweeps chosen for a step.
@@ -106,7 +106,8 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             if cuttable:
                 kerf = min(kerf_of(body, distance) for body in bodies if body.cuttable)
                 bodies = [blades[n].obstacle(kerf) if n in blades else body for n, body in enumerate(bodies)]
-            assembly = AssembledBodies.of(bodies, choose_device(device))
+            where = choose_device(device)
+            assembly = AssembledBodies.of(bodies, where, growing=grows(cuttable, response, where))
             needed = max(body.sweeps_needed(dt) for body in bodies)
             sweeps = int(np.clip(needed, *SWEEPS)) if sweeps is None else int(sweeps)
             for at, body in enumerate(bodies):
@@ -316,7 +317,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             if pipeline.stepping:
                 change(cuts)
             else:
-                pipeline.save()
+                pipeline.save(only_cut=True)
                 try:
                     change(cuts)
                     pipeline.end_change()
@@ -368,13 +369,15 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
     def positions(self) -> np.ndarray:
         """(n, 3) where the vertices of all shapes are, body after body [m]; a copy. Of one body: `simulation[0]`."""
         with self._pipeline.lock:
-            return self._pipeline.assembly.dofs.x.numpy().copy()
+            assembly = self._pipeline.assembly
+            return assembly.dofs.x.numpy()[assembly.dof_rows].copy()
 
     @property
     def velocities(self) -> np.ndarray:
         """(n, 3) velocities of the vertices of all shapes, body after body [m/s]; a copy."""
         with self._pipeline.lock:
-            return self._pipeline.assembly.dofs.v.numpy().copy()
+            assembly = self._pipeline.assembly
+            return assembly.dofs.v.numpy()[assembly.dof_rows].copy()
 
     @property
     def energy(self) -> Energy:

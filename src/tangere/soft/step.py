@@ -72,6 +72,11 @@ class BodiesChange:
     opened: np.ndarray  #: (s,) bool: whether it has just been opened: what it touched before is forgotten
 
 
+def grows(cuttable: bool, response: str, device: wp.Device) -> bool:
+    """Whether bodies get room for what cuts add; else they are laid out anew at each."""
+    return cuttable and response == "hard" and device.is_cpu
+
+
 class StepPipeline:
     """The state of all bodies, the buffers of a step, and its phases as methods: what `Simulation.phases` calls.
 
@@ -91,6 +96,13 @@ class StepPipeline:
         self._saved_layout: dict[str, Any] | None = None
         self._lay_out(assembly, options.dt)
 
+    @property
+    def growing(self) -> bool:
+        """Whether bodies have room for what cuts add."""
+        assembly = self.assembly
+        cuttable = any(body.cuttable for body in assembly.current)
+        return grows(cuttable, self.options.response, assembly.device)
+
     def _lay_out(self, assembly: AssembledBodies, dt: float) -> None:
         """All buffers for these bodies, each in its place."""
         self.assembly, options = assembly, self.options
@@ -101,13 +113,15 @@ class StepPipeline:
         self.surface_start, self.surface_end = wp.zeros_like(a.surface.rest), wp.zeros_like(a.surface.rest)
         self._map_start, self._map_end = carry_surface(a, self.surface_start), carry_surface(a, self.surface_end)
         self._graphs = PhaseGraphs(device)
+        #: Whether `surface_end` is where surfaces are, and the tree of moves has it in its boxes.
+        self.surfaces_known = False
         self._map_start(len(self.surface_start))
         self.patches = Patches(a)
         self.islands = ContactIslands(a)
         self._initial_guess = InitialGuess(a, self.start, self.free_motion, self.inertia, self.islands)
         self.pull = Pull(a, self.islands, self.start, self.free_motion, self.inertia)
         self._missing = MassMoves(a, self.free_motion, a.dofs.x)
-        mean = wp.zeros(len(a.bodies), dtype=wp.vec3d, device=device)
+        mean = wp.zeros(len(a.current), dtype=wp.vec3d, device=device)
         self._missing_mean = MeanMoves(self.islands, self._missing, mean)
         self._move_bodies = move_bodies(a, mean)
         self.detection = Detection(a, self.patches, self.surface_start, options.distance)
@@ -133,6 +147,7 @@ class StepPipeline:
 
     def predict(self) -> None:
         """The free motion of the step is where the solver starts."""
+        self.surfaces_known = False
         self._graphs("predict", self._guess)
 
     def detect(self) -> None:
@@ -163,6 +178,7 @@ class StepPipeline:
             self._graphs("iterations", self._iterate_truncation)
         if self.truncation.not_finite:
             self._raise_not_finite()
+        self.surfaces_known = True
 
     def record(self) -> None:
         """Velocities follow from the moves; the step is done."""
@@ -204,17 +220,29 @@ class StepPipeline:
 
     def _take_over(self, change: BodiesChange) -> None:
         memory, detection, pull = self.rows.memory, self.detection, self.pull
-        assembly = AssembledBodies.of(change.bodies, self.assembly.device)
-        assembly.dofs.x.assign(change.x)
-        assembly.dofs.v.assign(change.v)
+        assembly = AssembledBodies.of(change.bodies, self.assembly.device, growing=self.growing)
+        for name in ("x", "v"):
+            rows = getattr(assembly.dofs, name).numpy()
+            rows[assembly.dof_rows] = getattr(change, name)
+            getattr(assembly.dofs, name).assign(rows)
         self._lay_out(assembly, self.dt)
         if self.options.response == "hard":
             check_no_overlap(assembly, self.meshes(), "as they are cut")
-        self.initial_contacts.go_on(change.limits)
-        known = np.where(change.opened, -1, change.sources)
+        vertices = np.concatenate([assembly.vertex_rows(number) for number in range(len(assembly.current))])
+        limits = np.full(len(self.surface_start), self.options.distance)
+        limits[vertices] = change.limits
+        sources, known = np.full((2, len(limits)), -1)
+        sources[vertices], known[vertices] = change.sources, np.where(change.opened, -1, change.sources)
+        self.initial_contacts.go_on(limits)
         self.rows.memory.take_over(memory, self.detection.sources(detection, known))
-        self.pull.take_over(pull, change.sources)
+        self.pull.take_over(pull, sources)
         self.refresh_initial_contacts()
+
+    def fit_here(self) -> None:
+        """Find where surfaces are, and boxes for them (CPU)."""
+        self._map_end(len(self.surface_end))
+        self.patches.fit_here(self.surface_end)
+        self.surfaces_known = True
 
     def fits(self) -> bool:
         """Whether all lists of the step had room; those that had not are given more, and the dofs go back."""
@@ -248,12 +276,14 @@ class StepPipeline:
         """All phases have run once: from now on they may be captured."""
         self._graphs.ready = True
 
-    def save(self) -> None:
-        """Keep what a step changes that the next one goes on from."""
-        wp.copy(self._saved_x, self.assembly.dofs.x)
-        wp.copy(self._saved_v, self.assembly.dofs.v)
+    def save(self, *, only_cut: bool = False) -> None:
+        """Keep what a step changes that the next one goes on from; `only_cut`: it is no step, but a cut between two."""
+        self._saved_only_cut = only_cut
         self._saved_steps, self._saved_layout, self.stepping = self.steps, None, True
-        self.rows.memory.save()
+        if not only_cut:
+            wp.copy(self._saved_x, self.assembly.dofs.x)
+            wp.copy(self._saved_v, self.assembly.dofs.v)
+            self.rows.memory.save()
         self.patches.save()
         if self.cuts is not None:
             self.cuts.save()
@@ -277,10 +307,11 @@ class StepPipeline:
         self.end_change()
         if self.cuts is not None:
             self.cuts.restore()
-        wp.copy(self.assembly.dofs.x, self._saved_x)
-        wp.copy(self.assembly.dofs.v, self._saved_v)
-        self.steps = self._saved_steps
-        self.rows.memory.restore()
+        if not self._saved_only_cut:
+            wp.copy(self.assembly.dofs.x, self._saved_x)
+            wp.copy(self.assembly.dofs.v, self._saved_v)
+            self.rows.memory.restore()
+        self.steps, self.surfaces_known = self._saved_steps, False
         self.patches.restore()
         self.detection.clear()
         self.rows.live.zero_()
@@ -289,8 +320,11 @@ class StepPipeline:
     def meshes(self) -> list[Mesh]:
         """The surface of each body where it is now."""
         self._map_end(len(self.surface_end))
-        places = np.split(self.surface_end.numpy().copy(), self.assembly.vertex_base[1:-1])
-        return [body.surface.replace(vertices=own) for body, own in zip(self.assembly.bodies, places, strict=True)]
+        places, assembly = self.surface_end.numpy(), self.assembly
+        return [
+            body.surface.replace(vertices=places[assembly.vertex_rows(number)])
+            for number, body in enumerate(assembly.bodies)
+        ]
 
     # -- parts of phases -----------------------------------------------------------------------------------------------
 

@@ -65,7 +65,8 @@ def check_no_overlap(assembly: AssembledBodies, meshes: Sequence[Mesh], when: st
     sides = BvhSide(edges, fitted.edges, 0), BvhSide(faces, fitted.faces, 0)
     found = pairs(start_overlap_filter(), *sides, step.start, step.end, until=0.0, sharing=False).numpy()
     ends, corners = edges.items.numpy()[found[:, 0]], faces.items.numpy()[found[:, 1]]
-    still = (assembly.surface.traits.numpy() & int(STILL)) != 0
+    rows = np.concatenate([assembly.vertex_rows(number) for number in range(len(meshes))])
+    still = (assembly.surface.traits.numpy()[rows] & int(STILL)) != 0
     matters = ~(still[ends].all(axis=1) & still[corners].all(axis=1))
     ends, corners = ends[matters], corners[matters]
     at = edges_meet_faces(step.start, *(wp.array(a, dtype=wp.int32, device=step.device) for a in (ends, corners)))
@@ -75,10 +76,16 @@ def check_no_overlap(assembly: AssembledBodies, meshes: Sequence[Mesh], when: st
     k = meeting[0]
     begin, end = step.start.numpy()[ends[k]]
     place = (begin + at[k] * (end - begin)).round(6).tolist()
-    a, b = sorted(int(assembly.surface.body.numpy()[v]) for v in (ends[k, 0], corners[k, 0]))
+    a, b = sorted(int(assembly.surface.body.numpy()[rows[v]]) for v in (ends[k, 0], corners[k, 0]))
     who = [f"body {n} {assembly.bodies[n].name!r}" for n in (a, b)]
     who = f"{who[0]} with itself" if a == b else f"{who[0]} and {who[1]}"
     raise InputError(f"{who} touch or overlap {when}, near {place}: response 'hard' needs surfaces apart")
+
+
+def touch_exactly(points: wp.array, ends: np.ndarray, corners: np.ndarray) -> bool:
+    """Whether one of some edges (n, 2) meets its face (n, 3), by numbers of points [m]; decided exactly."""
+    pairs = (wp.array(np.ascontiguousarray(part), dtype=wp.int32, device=points.device) for part in (ends, corners))
+    return bool(np.isfinite(edges_meet_faces(points, *pairs)).any())
 
 
 def raise_not_finite(assembly: AssembledBodies, end: np.ndarray, step: int, dt: float) -> None:

@@ -1,6 +1,6 @@
 """AABBs that move, and linear bounding volume hierarchies over them."""
 
-from tangere.bvh.lbvh.linear_tree import LinearTree, TreeArrays, TreeBoxes
+from tangere.bvh.lbvh.linear_tree import NOWHERE, LinearTree, TreeArrays, TreeBoxes
 from tangere.bvh.lbvh.moving_aabb import (
     LANES,
     LARGEST,
@@ -21,6 +21,7 @@ __all__ = [
     "LANES",
     "LARGEST",
     "LERP_ERROR",
+    "NOWHERE",
     "ROUND_OUT",
     "ROUND_OUT_TINY",
     "UNDERFLOW",

@@ -108,6 +108,48 @@ class LinearTree:
         keys = collect(_nodes, max(count - 1, 1), [codes, count], wp.int64, device=device, grain=8192)
         return _in_preorder(order, placed, keys)
 
+    def with_room(self, clusters: int) -> LinearTree:
+        """The same beside a subtree of so many clusters, a power of two, that are empty, under a common root (CPU).
+
+        Every cluster of the new one has room for eight items; who puts some there writes `items`, `order`, `corners`
+        and `last` of its node.
+        """
+        count, width, nodes, lanes = len(self.order), self.items.shape[1], len(self.first), int(LANES)
+        ranges, above, waiting = [], [], [(0, clusters, 0)]
+        while waiting:
+            begin, end, parent = waiting.pop()
+            mine = 1 + nodes + len(ranges)
+            ranges.append((begin, end))
+            above.append(parent)
+            if end - begin > 1:
+                waiting += [((begin + end) // 2, end, mine), (begin, (begin + end) // 2, mine)]
+        begin, end = np.array(ranges).T
+        number = 1 + nodes + np.arange(len(ranges))
+        leaf = end - begin == 1
+        young = {
+            "first": count + lanes * begin,
+            "last": count + np.where(leaf, lanes * begin, lanes * end) - 1,
+            "skip": number + 2 * (end - begin) - 1,
+            "parent": np.array(above),
+            "cluster": np.where(leaf, len(self.clusters) + begin, -1),
+        }
+        old = {name: getattr(self, name).numpy() for name in young}
+        old["skip"], old["parent"] = old["skip"] + 1, old["parent"] + 1
+        root = {"first": 0, "last": count + lanes * clusters - 1, "skip": number[-1] + 1, "parent": -1, "cluster": -1}
+        empty = np.zeros((lanes * clusters, width), np.int32)
+        arrays = {name: np.concatenate([[root[name]], old[name], young[name]]) for name in young}
+        arrays["order"] = np.concatenate([self.order.numpy(), empty[:, 0]])
+        arrays["items"] = np.concatenate([self.items.numpy(), empty])
+        arrays["clusters"] = np.concatenate([self.clusters.numpy() + 1, number[leaf]])
+        nothing = np.full((clusters, width, lanes), -1, np.int32)
+        corners = np.concatenate([self.corners.numpy().reshape(-1, width, lanes), nothing])
+        return LinearTree(
+            **{name: wp.array(array, dtype=wp.int32, device="cpu") for name, array in arrays.items()},
+            corners=wp.array(corners, dtype=Lanes, device="cpu"),
+            units=wp.array(self.units.numpy() + [0, 0, 1], dtype=wp.vec3i, device="cpu"),
+            sample=wp.array(self.sample.numpy() + [0, 0, 1], dtype=wp.vec3i, device="cpu"),
+        )
+
     def fit(self, boxes: wp.array) -> TreeBoxes:
         """The boxes of items and nodes, from the boxes of the vertices."""
         device, nodes = self.items.device, len(self.first)

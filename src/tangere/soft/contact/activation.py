@@ -47,7 +47,7 @@ def meets_wall(v: int, f0: int, f1: int, f2: int, surface: SurfaceArrays) -> boo
 def vertex_normal(v: int, positions: wp.array[wp.vec3d], surface: SurfaceArrays) -> wp.vec3d:
     """The normal weighted by area; its length means nothing."""
     total = wp.vec3d()
-    for e in range(surface.face_offsets[v], surface.face_offsets[v + 1]):
+    for e in range(surface.face_ranges[v][0], surface.face_ranges[v][1]):
         f = surface.faces_at[e]
         a = positions[surface.faces[f, 0]]
         total += wp.cross(positions[surface.faces[f, 1]] - a, positions[surface.faces[f, 2]] - a)
@@ -59,7 +59,7 @@ def is_flat(v: int, positions: wp.array[wp.vec3d], surface: SurfaceArrays) -> bo
     """Whether the faces at a vertex are in one plane, within about a degree."""
     total = wp.vec3d()
     sizes = wp.float64(0.0)
-    for e in range(surface.face_offsets[v], surface.face_offsets[v + 1]):
+    for e in range(surface.face_ranges[v][0], surface.face_ranges[v][1]):
         f = surface.faces_at[e]
         a = positions[surface.faces[f, 0]]
         one = wp.cross(positions[surface.faces[f, 1]] - a, positions[surface.faces[f, 2]] - a)
@@ -91,7 +91,7 @@ def is_nearest_around(
         if weights[k] > zero:
             second = first
             first = face[k]
-    for e in range(surface.face_offsets[first], surface.face_offsets[first + 1]):
+    for e in range(surface.face_ranges[first][0], surface.face_ranges[first][1]):
         f = surface.faces_at[e]
         corners = wp.vec3i(surface.faces[f, 0], surface.faces[f, 1], surface.faces[f, 2])
         if second < 0 or corners[0] == second or corners[1] == second or corners[2] == second:

@@ -91,7 +91,7 @@ class ContactPartners:
         device = assembly.device
         self._assembly = assembly
         self.first_edge = 2 * len(assembly.surface.rest)
-        self.nearest = wp.empty(self.first_edge + sharp.count, dtype=wp.int32, device=device)
+        self.nearest = wp.empty(self.first_edge + len(sharp.ends), dtype=wp.int32, device=device)
         self._ends = wp.empty_like(self.nearest)
         self._arrays = struct_of(
             PartnerArrays,

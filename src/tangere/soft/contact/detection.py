@@ -32,16 +32,16 @@ class Detection:
         """`positions` are where the surface vertices are when a step begins [m]."""
         self._assembly, self._patches, self._distance = assembly, patches, distance
         self.positions = positions  #: of the surface vertices [m]
-        self._cones = NormalCones(assembly, patches.tree, patches.lists, positions)
-        self._sharp = SharpEdges(assembly)
-        self._partners = ContactPartners(assembly, self._sharp)
+        self.cones = NormalCones(assembly, patches.tree, patches.lists, positions)
+        self.sharp = SharpEdges(assembly)
+        self.partners = ContactPartners(assembly, self.sharp)
         room = int(ROOM_PER_VERTEX * len(positions)) if assembly.device.is_cuda else 0
         self.contact_points = ContactPoints.empty(max(LEAST_ROOM, room), assembly.device)
 
     @property
     def places(self) -> int:
         """How many features may touch, see `ContactPartners`."""
-        return len(self._partners.nearest)
+        return len(self.partners.nearest)
 
     def sources(self, before: Detection, vertices: np.ndarray) -> np.ndarray:
         """(places,) which place each feature that may touch had before bodies were cut, -1 for new ones.
@@ -51,7 +51,7 @@ class Detection:
         """
         known = vertices >= 0
         at_vertices = np.where(known[:, None], 2 * vertices[:, None] + [0, 1], -1).ravel()
-        ends, old_ends = self._sharp.ends.numpy(), before._sharp.ends.numpy()
+        ends, old_ends = self.sharp.ends.numpy(), before.sharp.ends.numpy()
         count = len(before.positions)
         keys = np.sort(old_ends, axis=1).astype(np.int64) @ [count, 1]
         order = np.argsort(keys)
@@ -61,7 +61,7 @@ class Detection:
         if not len(keys):
             return np.concatenate([at_vertices, np.full(len(ends), -1)])
         found = order[place]
-        edges = np.where(keys[found] == asked, before._partners.first_edge + found, -1)
+        edges = np.where(keys[found] == asked, before.partners.first_edge + found, -1)
         return np.concatenate([at_vertices, edges])
 
     def clear(self) -> None:
@@ -76,14 +76,14 @@ class Detection:
     def find_nearest(self) -> None:
         """The nearest face on each side of every vertex, and the nearest crossing of sharp edges."""
         assembly, patches, positions = self._assembly, self._patches, self.positions
-        cones, partners = self._cones, self._partners
+        cones, partners = self.cones, self.partners
         cones()
         fitted = patches.fit_static(positions, 0.5 * float(REACH) * self._distance, cones.clusters)
         partners.clear()
         find_nearest_faces(
             assembly, patches, fitted, cones.clusters, cones.patches, positions, self._distance, partners.nearest
         )
-        self._sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.nearest)
+        self.sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.nearest)
         self.contact_points = partners.list_contacts(self.contact_points, positions)
 
     def find_all(self) -> None:
@@ -104,10 +104,10 @@ class Detection:
         ahead = np.maximum(weights, 0.0)[..., None], np.maximum(-weights, 0.0)[..., None]
         point_a, point_b = ((part * points).sum(axis=1) for part in ahead)
         normal = normals.numpy()[:count].copy()
-        bodies = np.searchsorted(self._assembly.vertex_base, quads[:, [0, 3]], side="right").astype(np.int32) - 1
+        bodies = self._assembly.surface.body.numpy()[quads[:, [0, 3]]]
         kind = contact_points.kind.numpy()[:count]
         through = contact_points.features.numpy()[:count].reshape(-1, 2)  # counted through all bodies
-        features = self._within_bodies(through, kind, bodies)
+        features = self._within_bodies(through, quads, kind, bodies)
         return Contacts.of(
             point_a=point_a,
             point_b=point_b,
@@ -121,16 +121,27 @@ class Detection:
             key=contact_key(kind, 0, through[:, 0], through[:, 1]),
         )
 
-    def _within_bodies(self, features: np.ndarray, kind: np.ndarray, bodies: np.ndarray) -> np.ndarray:
+    def _within_bodies(
+        self, features: np.ndarray, quads: np.ndarray, kind: np.ndarray, bodies: np.ndarray
+    ) -> np.ndarray:
         """Numbers of features counted through all bodies, as each body counts its own."""
-        surfaces = [body.surface for body in self._assembly.bodies]
-
-        def base(sizes: list[int]) -> np.ndarray:
-            return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-
-        vertex = self._assembly.vertex_base
-        edge, face = base([len(s.edges) for s in surfaces]), base([len(s.faces) for s in surfaces])
+        assembly, found = self._assembly, np.empty_like(features)
         edges = kind == Kind.EDGE_EDGE
-        first = np.where(edges, edge[bodies[:, 0]], vertex[bodies[:, 0]])
-        second = np.where(edges, edge[bodies[:, 1]], face[bodies[:, 1]])
-        return features - np.stack([first, second], axis=1)
+        for body in np.unique(bodies):
+            surface, vertices, faces = (
+                assembly.bodies[body].surface,
+                assembly.vertex_rows(body),
+                assembly.face_rows(body),
+            )
+            ours = ~edges & (bodies[:, 0] == body)
+            found[ours, 0] = np.searchsorted(vertices, features[ours, 0])
+            ours, order = ~edges & (bodies[:, 1] == body), np.argsort(faces)
+            found[ours, 1] = order[np.searchsorted(faces[order], features[ours, 1])]
+            for side, ends in enumerate((quads[:, :2], quads[:, 2:])):
+                ours = edges & (bodies[:, side] == body)
+                if ours.any():
+                    known = np.sort(surface.edges, axis=1).astype(np.int64) @ [len(vertices), 1]
+                    order = np.argsort(known)
+                    asked = np.sort(np.searchsorted(vertices, ends[ours]), axis=1).astype(np.int64)
+                    found[ours, side] = order[np.searchsorted(known[order], asked @ [len(vertices), 1])]
+        return found

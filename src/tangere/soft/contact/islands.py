@@ -31,7 +31,7 @@ class MassMoves:
 
     def __init__(self, assembly: AssembledBodies, after: wp.array, before: wp.array) -> None:
         device = assembly.device
-        self.sums = wp.zeros(len(assembly.bodies) * int(SLICES), dtype=wp.vec4d, device=device)
+        self.sums = wp.zeros(len(assembly.current) * int(SLICES), dtype=wp.vec4d, device=device)
         self._dofs = len(assembly.dofs.x) if device.is_cuda else 0
         columns = [assembly.dofs.mass, after, before, self.sums]
         if device.is_cuda:
@@ -52,9 +52,9 @@ class ContactIslands:
     """The islands of one step; `label` is the first body of the island of each body."""
 
     def __init__(self, assembly: AssembledBodies) -> None:
-        device, bodies = assembly.device, len(assembly.bodies)
+        device, bodies = assembly.device, len(assembly.current)
         self.device, self._bodies = device, bodies
-        anchored = np.array([body.fixed.any() for body in assembly.bodies], np.int32)
+        anchored = np.array([body.fixed.any() for body in assembly.current], np.int32)
         self.anchored = wp.array(
             anchored, dtype=wp.int32, device=device
         )  #: 1 for bodies with fixed vertices, or pulled

@@ -8,6 +8,7 @@ A smooth body has no such edge, and pays nothing. Rims of a cut touch as walls d
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from tangere.bvh.lbvh import LinearTree, MovingBox, TreeArrays, boxes_meet
@@ -27,12 +28,18 @@ class SharpEdges:
 
     def __init__(self, assembly: AssembledBodies) -> None:
         self._assembly, whole = assembly, assembly.rest_mesh
-        number = sharp_edges(whole)
-        self.count = len(number)
-        self.number = wp.array(number, dtype=wp.int32, device=assembly.device)  #: (m,) in the list of all edges
-        self.ends = wp.array(whole.edges[number], dtype=wp.int32, device=assembly.device)  #: (m, 2)
-        if self.count:
-            self._tree = LinearTree.build(self.ends, assembly.surface.rest, whole.bounds)
+        number, device = sharp_edges(whole), assembly.device
+        self.count = len(number)  #: how many there are, in arrays with room for more
+        self.number = wp.array(number, dtype=wp.int32, device=device)  #: (m,) in the list of all edges
+        self.ends = wp.array(whole.edges[number], dtype=wp.int32, device=device)  #: (m, 2)
+        self.tree = LinearTree.build(self.ends, assembly.surface.rest, whole.bounds) if self.count else None
+        room = len(assembly.surface.rest) // 4 if assembly.has_room else 0
+        if room and self.tree is not None:
+            clusters = min(256, max(16, 1 << int(np.ceil(np.log2(room / 4)))))
+            self.tree = self.tree.with_room(clusters)
+            self.number = wp.array(np.concatenate([number, np.zeros(room, int)]), dtype=wp.int32, device=device)
+            ends = np.concatenate([whole.edges[number], np.zeros((room, 2), int)])
+            self.ends = wp.array(ends, dtype=wp.int32, device=device)
 
     def find_nearest(
         self, boxes: wp.array, positions: wp.array, distance: float, base: int, partners: wp.array
@@ -45,9 +52,9 @@ class SharpEdges:
             distance: below which surfaces touch [m].
             partners: int32; -1 is written where nothing is near.
         """
-        if not self.count:
+        assembly, tree = self._assembly, self.tree
+        if tree is None:
             return
-        assembly, tree = self._assembly, self._tree
         fitted = tree.fit(boxes)
         inputs = [self.ends, boxes, tree.arrays, fitted.nodes, fitted.items]
         inputs += [positions, assembly.surface, distance, base]
@@ -88,6 +95,9 @@ def _nearest(
     i = first + wp.tid()
     v0 = edges[i, 0]
     v1 = edges[i, 1]
+    if v0 == v1:  # a place that is free
+        partners[base + i] = -1
+        return
     box = wp.min(boxes[v0], boxes[v1])
     still = surface.traits[v0] & surface.traits[v1] & STILL
     nearest = int(-1)

@@ -66,7 +66,7 @@ def find_nearest_faces(
         return
     bvh8 = fitted.bvh8
     scratch = wp.empty((len(members.units), SCRATCH_ROW), dtype=wp.int32, device=assembly.device)
-    inputs = [members.units, members.features, members.offsets, fitted.vertex_boxes]
+    inputs = [members.units, members.features, members.ranges, fitted.vertex_boxes]
     inputs += [fitted.certified, lists.octet_offsets, lists.octets, cones, cone_rows(cones), patch_cones]
     inputs += [bvh8.changed, tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
     inputs += [bvh8.rows, bvh8.levels, fitted.boxes.lanes, tree.corners, tree.items, tree.order]

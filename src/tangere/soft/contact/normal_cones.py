@@ -90,10 +90,11 @@ def _patch_cones(first: int, first_cluster: wp.array[int], cones: wp.array[wp.ve
     cosine = wp.float64(1.0)
     for k in range(first_cluster[p], first_cluster[p + 1]):
         cone = cones[k]
-        across = axis[0] * cone[0] + axis[1] * cone[1] + axis[2] * cone[2]
-        sines = wp.sqrt(wp.max(wp.float64(0.0), (one - across * across) * (one - cone[3] * cone[3])))
-        widest = across * cone[3] - sines
-        if across <= wp.float64(0.0) or cone[3] <= wp.float64(0.0):
-            widest = wp.float64(-1.0)
-        cosine = wp.min(cosine, widest)
+        if cone[3] <= one:  # else it has no faces
+            across = axis[0] * cone[0] + axis[1] * cone[1] + axis[2] * cone[2]
+            sines = wp.sqrt(wp.max(wp.float64(0.0), (one - across * across) * (one - cone[3] * cone[3])))
+            widest = across * cone[3] - sines
+            if across <= wp.float64(0.0) or cone[3] <= wp.float64(0.0):
+                widest = wp.float64(-1.0)
+            cosine = wp.min(cosine, widest)
     patch_cones[p] = wp.vec4d(axis[0], axis[1], axis[2], cosine)

@@ -7,7 +7,7 @@ too, which never move.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +38,11 @@ class DofArrays:
 class DofCoupling:
     """What holds the dofs together, dof after dof (`material`): weighted neighbours, and elements."""
 
-    neighbour_offsets: wp.array[int]
+    neighbour_ranges: wp.array[wp.vec2i]
     neighbours: wp.array[int]
     weights: wp.array[wp.float64]
     diagonal: wp.array[wp.float64]
-    element_offsets: wp.array[int]
+    element_ranges: wp.array[wp.vec2i]
     opposite: wp.array[wp.vec3i]
     laws: wp.array[wp.vec3d]
 
@@ -59,7 +59,7 @@ class SurfaceArrays:
     body: wp.array[int]  #: (s,)
     traits: wp.array[int]  #: (s,) bits: CLOSED surface, STILL (none of its carriers moves), SMOOTH, WALL, RIM
     faces: wp.array2d[int]  #: (f, 3)
-    face_offsets: wp.array[int]  #: (s + 1,) triangles at each vertex
+    face_ranges: wp.array[wp.vec2i]  #: (s,) triangles at each vertex: from … to below it in `faces_at`
     faces_at: wp.array[int]
 
 
@@ -73,49 +73,99 @@ def struct_of(kind: Any, device: wp.Device, /, **members: Any) -> Any:
     return made
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class AssembledBodies:
-    """n dofs, s surface vertices, f surface triangles, b bodies."""
+    """n dofs, s surface vertices, f surface triangles, b bodies; those of bodies that are cut have room for more."""
 
-    bodies: tuple[Body, ...]
+    current: tuple[Body, ...]  #: the bodies as they were when `outdated` was last None
     device: wp.Device
     dof_base: np.ndarray  #: (b + 1,) number of the first dof of each body, and the total
     vertex_base: np.ndarray  #: (b + 1,) the same for surface vertices
-    rest_mesh: Mesh  #: all surfaces, at rest, as one mesh
+    rest_mesh: Mesh  #: all surfaces, at rest, as one mesh, when the arrays were laid out
 
     dofs: DofArrays
     order: wp.array  #: (m,) int32: the dofs that move, by colour
     colours: np.ndarray  #: (c + 1,) where each colour begins in `order`
     material: DofCoupling
     surface: SurfaceArrays
+    used: UsedRoom
+    #: What makes the bodies anew after they were cut in place; None while they are as they were laid out.
+    outdated: Callable[[], tuple[Body, ...]] | None = None
+    lanes: Any = None  #: what sweeps on CPUs make of it (`solver.cpu.dof_lanes`)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether cuts may add to it in place."""
+        return int(self.dof_base[-1]) > sum(len(body.shape.vertices) for body in self.current)
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """At rest."""
+        if self.outdated is not None:
+            self.current, self.outdated = self.outdated(), None
+        return self.current
+
+    @property
+    def names(self) -> list[str]:
+        """What the bodies are called."""
+        return [str(body.name) for body in self.current]
+
+    @property
+    def dof_rows(self) -> np.ndarray | slice:
+        """The dofs that there are, in arrays with room for more."""
+        return _live(self.dof_base, [np.arange(count) for count in self.used.dofs])
+
+    def vertex_rows(self, body: int) -> np.ndarray:
+        """The surface vertices of a body, in arrays with room for more."""
+        _ = self.bodies
+        return self.vertex_base[body] + self.used.vertices[body]
+
+    def face_rows(self, body: int) -> np.ndarray:
+        """The surface triangles of a body, rising with its own numbers or not."""
+        _ = self.bodies
+        return self.used.faces_of[body]
 
     @staticmethod
-    def of(bodies: Sequence[Body], device: wp.Device) -> AssembledBodies:
+    def of(bodies: Sequence[Body], device: wp.Device, *, growing: bool = False) -> AssembledBodies:
+        """Lay out bodies; `growing`: with room for what cuts add."""
+        room = [_spare_room(body) if growing else (0, 0) for body in bodies]
+        dof_room, vertex_room = ([one[k] for one in room] for k in range(2))
         materials = [material_of(body) for body in bodies]
-        dof_base = _bases([len(body.shape.vertices) for body in bodies])
         surfaces = [body.surface for body in bodies]
-        vertex_base = _bases([len(surface.vertices) for surface in surfaces])
-        whole = Mesh.join(surfaces, name="all surfaces")
-        free = ~np.concatenate([body.fixed for body in bodies])
-        parts = _joined_material(materials, dof_base)
-        order, colours = _by_colour(parts["neighbour_offsets"], parts["neighbours"], free)
-        carriers = np.concatenate([body.carriers[0] + base for body, base in zip(bodies, dof_base, strict=False)])
-        weights = np.concatenate([body.carriers[1] for body in bodies])
+        dof_count, vertex_count = [len(b.shape.vertices) for b in bodies], [len(s.vertices) for s in surfaces]
+        dof_base = _bases([a + b for a, b in zip(dof_count, dof_room, strict=True)])
+        vertex_base = _bases([a + b for a, b in zip(vertex_count, vertex_room, strict=True)])
+
+        def by_dof(rows: list[np.ndarray], fill: Any = None) -> np.ndarray:
+            return _with_room(rows, dof_room, fill)
+
+        def by_vertex(rows: list[np.ndarray], fill: Any = None) -> np.ndarray:
+            return _with_room(rows, vertex_room, fill)
+
+        faces = [surface.faces + np.int32(base) for surface, base in zip(surfaces, vertex_base, strict=False)]
+        whole = Mesh(by_vertex([surface.vertices for surface in surfaces]), np.concatenate(faces), name="all surfaces")
+        free = by_dof([~body.fixed for body in bodies], fill=False)
+        parts, lengths = _joined_material(materials, dof_base, dof_room)
+        order, colours = _by_colour(parts["neighbour_ranges"], parts["neighbours"], free)
+        carriers = by_vertex([body.carriers[0] + base for body, base in zip(bodies, dof_base, strict=False)])
+        weights = by_vertex([body.carriers[1] for body in bodies])
         still = ~(free[carriers] & (weights != 0.0)).any(axis=1)
-        closed = _per_vertex([surface.topology.is_closed for surface in surfaces], surfaces)
-        area = np.concatenate([_vertex_areas(surface) for surface in surfaces])
-        heavy = [0.0 if b.is_obstacle else b.mass_per_area for b in bodies]
-        stiff = [0.0 if b.is_obstacle else b.youngs_modulus for b in bodies]
+        closed = by_vertex([np.full(len(s.vertices), s.topology.is_closed) for s in surfaces], fill=False)
+        area = by_vertex([_vertex_areas(surface) for surface in surfaces], fill=0.0)
+        capacity = np.diff(vertex_base)
+        heavy = np.repeat([0.0 if b.is_obstacle else b.mass_per_area for b in bodies], capacity)
+        stiff = np.repeat([0.0 if b.is_obstacle else b.youngs_modulus for b in bodies], capacity)
         around = whole.topology.vertex_faces
-        walls = np.concatenate([int(WALL if b.is_solid else RIM) * b.wall_vertices for b in bodies])
+        walls = by_vertex([int(WALL if b.is_solid else RIM) * b.wall_vertices for b in bodies], fill=0)
         traits = int(CLOSED) * closed + int(STILL) * still + int(SMOOTH) * smooth_vertices(whole) + walls
+        more_faces = 2 * sum(vertex_room)
 
         dofs = struct_of(
             DofArrays,
             device,
-            x=np.concatenate([body.shape.vertices for body in bodies]),
-            v=np.concatenate([body.velocity for body in bodies]),
-            mass=np.concatenate([body.vertex_mass for body in bodies]),
+            x=by_dof([body.shape.vertices for body in bodies]),
+            v=by_dof([body.velocity for body in bodies], fill=0.0),
+            mass=by_dof([body.vertex_mass for body in bodies], fill=0.0),
             free=free,
             body=np.repeat(np.arange(len(bodies)), np.diff(dof_base)),
             damping=np.repeat([body.damping for body in bodies], np.diff(dof_base)),
@@ -126,17 +176,17 @@ class AssembledBodies:
             carriers=carriers,
             weights=weights,
             rest=whole.vertices,
-            contact_mass=area * _per_vertex(heavy, surfaces),
-            contact_area=area * _per_vertex(stiff, surfaces),
-            body=np.repeat(np.arange(len(bodies)), np.diff(vertex_base)),
+            contact_mass=area * heavy,
+            contact_area=area * stiff,
+            body=np.repeat(np.arange(len(bodies)), capacity),
             traits=traits,
-            faces=whole.faces,
-            face_offsets=around.offsets,
-            faces_at=around.indices,
+            faces=_with_room([whole.faces], [more_faces], fill=0),
+            face_ranges=np.stack([around.offsets[:-1], around.offsets[1:]], axis=1),
+            faces_at=_with_room([around.indices], [16 * sum(vertex_room)], fill=0),
         )
 
         return AssembledBodies(
-            bodies=tuple(bodies),
+            current=tuple(bodies),
             device=device,
             dof_base=dof_base,
             vertex_base=vertex_base,
@@ -146,13 +196,60 @@ class AssembledBodies:
             colours=colours,
             material=struct_of(DofCoupling, device, **parts),
             surface=surface,
+            used=UsedRoom(
+                dofs=dof_count,
+                vertices=[np.arange(count) for count in vertex_count],
+                faces_of=np.split(np.arange(len(whole.faces)), np.cumsum([len(own) for own in faces])[:-1]),
+                faces=len(whole.faces),
+                faces_at=len(around.indices),
+                **lengths,
+            ),
         )
+
+
+@dataclass(eq=False)
+class UsedRoom:
+    """How much of the arrays is in use."""
+
+    dofs: list[int]  #: of each body
+    vertices: list[np.ndarray]  #: of each body, from the first of its places
+    faces_of: list[np.ndarray]  #: of each body
+    faces: int
+    faces_at: int
+    neighbours: int
+    elements: int
+
+
+def _spare_room(body: Body) -> tuple[int, int]:
+    """Dofs and surface vertices that cuts may add to a body before it is laid out anew."""
+    if not (body.cuttable and body.is_solid):
+        return 0, 0
+    return len(body.shape.vertices) // 4 + 64, len(body.surface.vertices) // 4 + 128
+
+
+def _with_room(rows: list[np.ndarray], room: list[int], fill: Any) -> np.ndarray:
+    """Rows of all bodies, each followed by some more: a number, or the first row again."""
+    parts = []
+    for own, more in zip(rows, room, strict=True):
+        parts.append(own)
+        if more:
+            shape = (more, *own.shape[1:])
+            parts.append(np.broadcast_to(own[0], shape) if fill is None else np.full(shape, fill, own.dtype))
+    return np.concatenate(parts)
+
+
+def _live(base: np.ndarray, places: list[np.ndarray]) -> np.ndarray | slice:
+    """The rows in use, of arrays with room for more."""
+    if sum(map(len, places)) == base[-1]:
+        return slice(None)
+    return np.concatenate([begin + own for begin, own in zip(base, places, strict=False)])
 
 
 #: Times colours are given; each time those given last come first, which never takes more of them (tori: 10, 9, 8).
 COLOURINGS = 4
 #: Edges between faces whose normals differ by more than this are sharp [degrees].
 SHARP = 30.0
+SHARP_COSINE = float(np.cos(np.radians(SHARP)))
 #: Bits of `AssembledBodies.traits`; the last two are of what a blade has opened, of a solid or of a sheet.
 CLOSED = wp.constant(1)
 STILL = wp.constant(2)
@@ -168,7 +265,7 @@ def sharp_edges(mesh: Mesh) -> np.ndarray:
     pair = np.flatnonzero(sides == 2)
     one, other = (mesh.face_normals[around.indices[around.offsets[pair] + k]] for k in range(2))
     sharp = sides != 2
-    sharp[pair] = np.einsum("ij,ij->i", one, other) < np.cos(np.radians(SHARP))
+    sharp[pair] = np.einsum("ij,ij->i", one, other) < SHARP_COSINE
     return np.flatnonzero(sharp).astype(np.int32)
 
 
@@ -183,38 +280,44 @@ def _bases(counts: list[int]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
 
 
-def _per_vertex(values: list, surfaces: list[Mesh]) -> np.ndarray:
-    return np.repeat(values, [len(surface.vertices) for surface in surfaces])
-
-
 def _vertex_areas(surface: Mesh) -> np.ndarray:
     """(n,) a third of the triangles at each vertex [m^2]."""
     return np.bincount(surface.faces.ravel(), np.repeat(surface.face_areas / 3.0, 3), len(surface.vertices))
 
 
-def _joined_material(materials: list[ElasticMaterial], base: np.ndarray) -> dict[str, np.ndarray]:
-    """The lists of all bodies one after the other, as `DofCoupling` has them."""
+def _joined_material(
+    materials: list[ElasticMaterial], base: np.ndarray, room: list[int]
+) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """The lists of all bodies one after the other, as `DofCoupling` has them, and how long they are without room."""
 
-    def offsets(lists: list[np.ndarray]) -> np.ndarray:
+    def ranges(lists: list[np.ndarray]) -> np.ndarray:
         begins = _bases([int(part[-1]) for part in lists])
-        return np.concatenate([part[:-1] + begin for part, begin in zip(lists, begins, strict=False)] + [begins[-1:]])
+        both = [np.stack([p[:-1], p[1:]], axis=1) + b for p, b in zip(lists, begins, strict=False)]
+        return _with_room(both, room, fill=0)
+
+    def joined(lists: list[np.ndarray], per_dof: int) -> np.ndarray:
+        more = per_dof * sum(room)
+        return _with_room([np.concatenate(lists)], [more], fill=0)
 
     opposite = [np.where(m.opposite >= 0, m.opposite + b, -1) for m, b in zip(materials, base, strict=False)]
-    return {
-        "neighbour_offsets": offsets([m.neighbours.offsets for m in materials]),
-        "neighbours": np.concatenate([m.neighbours.indices + b for m, b in zip(materials, base, strict=False)]),
-        "weights": np.concatenate([m.weights for m in materials]),
-        "diagonal": np.concatenate([m.diagonal for m in materials]),
-        "element_offsets": offsets([m.elements.offsets for m in materials]),
-        "opposite": np.concatenate(opposite),
-        "laws": np.concatenate([m.laws for m in materials]),
+    parts = {
+        "neighbour_ranges": ranges([m.neighbours.offsets for m in materials]),
+        "neighbours": joined([m.neighbours.indices + b for m, b in zip(materials, base, strict=False)], 48),
+        "weights": joined([m.weights for m in materials], 48),
+        "diagonal": _with_room([m.diagonal for m in materials], room, fill=0.0),
+        "element_ranges": ranges([m.elements.offsets for m in materials]),
+        "opposite": joined(opposite, 96),
+        "laws": joined([m.laws for m in materials], 96),
     }
+    lengths = {"neighbours": sum(len(m.weights) for m in materials), "elements": sum(len(m.laws) for m in materials)}
+    return parts, lengths
 
 
-def _by_colour(offsets: np.ndarray, neighbours: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_colour(ranges: np.ndarray, neighbours: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The free dofs sorted by colour, and where each colour begins."""
     host = wp.get_device("cpu")
-    order, links = np.flatnonzero(free), [wp.array(a, dtype=wp.int32, device=host) for a in (offsets, neighbours)]
+    order = np.flatnonzero(free)
+    links = [wp.array(ranges, dtype=wp.vec2i, device=host), wp.array(neighbours, dtype=wp.int32, device=host)]
     for again in range(COLOURINGS):
         colour = wp.full(len(free), -1, dtype=wp.int32, device=host)
         launch(_colour, 1, [*links, wp.array(order, dtype=wp.int32, device=host)], [colour], device=host)
@@ -226,7 +329,13 @@ def _by_colour(offsets: np.ndarray, neighbours: np.ndarray, free: np.ndarray) ->
 
 
 @wp.kernel
-def _colour(first: int, offsets: wp.array[int], neighbours: wp.array[int], order: wp.array[int], colour: wp.array[int]):
+def _colour(
+    first: int,
+    ranges: wp.array[wp.vec2i],
+    neighbours: wp.array[int],
+    order: wp.array[int],
+    colour: wp.array[int],
+):
     """The smallest colour no neighbour has yet, one dof after the other (one thread); all are -1 at first."""
     for k in range(order.shape[0]):
         i = order[k]
@@ -234,7 +343,7 @@ def _colour(first: int, offsets: wp.array[int], neighbours: wp.array[int], order
         taken = int(1)
         while taken == 1:
             taken = int(0)
-            for e in range(offsets[i], offsets[i + 1]):
+            for e in range(ranges[i][0], ranges[i][1]):
                 if colour[neighbours[e]] == chosen:
                     taken = 1
             chosen += taken

@@ -101,11 +101,11 @@ def element_block(here: wp.vec3d, x: wp.array[wp.vec3d], opposite: wp.vec3i, law
 def dof_energy(i: int, x: wp.array[wp.vec3d], material: DofCoupling) -> wp.float64:
     """The share of a dof: what couples it to neighbours, and its elements, where it is the first of those [J]."""
     total = wp.float64(0.0)
-    for e in range(material.neighbour_offsets[i], material.neighbour_offsets[i + 1]):
+    for e in range(material.neighbour_ranges[i][0], material.neighbour_ranges[i][1]):
         if material.neighbours[e] > i:
             apart = x[material.neighbours[e]] - x[i]
             total -= wp.float64(0.5) * material.weights[e] * wp.dot(apart, apart)
-    for e in range(material.element_offsets[i], material.element_offsets[i + 1]):
+    for e in range(material.element_ranges[i][0], material.element_ranges[i][1]):
         others = material.opposite[e]
         if others[0] > i and others[1] > i and (others[2] > i or others[2] < 0):
             total += element_energy(x[i], x, others, material.laws[e])

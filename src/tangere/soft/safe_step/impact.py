@@ -66,7 +66,7 @@ class ImpactSubstep:
         dt: float,
     ) -> None:
         """`features` are the edges and faces that pairs name, their surface and its moves; others as `Truncation`."""
-        device, bodies = assembly.device, len(assembly.bodies)
+        device, bodies = assembly.device, len(assembly.current)
         self._device, self._islands, self._state = device, islands, state
         ones = {name: np.ones(bodies) for name in ("fraction", "velocity_kept", "allowed")}
         zeros = {name: np.zeros(bodies, np.int32) for name in ("impacted", "too_fast")}
@@ -119,7 +119,7 @@ class ImpactVelocity:
         dt: float,
     ) -> None:
         """`drift` is the mean move of the island of each body [m]; those that keep less than 1 were hit."""
-        device, bodies = assembly.device, len(assembly.bodies)
+        device, bodies = assembly.device, len(assembly.current)
         self.factor = wp.ones(bodies, dtype=wp.float64, device=device)  #: (b,)
         self._sums = wp.zeros(bodies * int(SLICES), dtype=wp.vec2d, device=device)
         base = wp.array(assembly.dof_base, dtype=wp.int32, device=device)

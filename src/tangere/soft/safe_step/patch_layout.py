@@ -17,6 +17,11 @@ PATCH = 32
 RINGS = 1
 #: Patches are dealt out in runs, like cards, so that every thread has its part of those that touch something.
 RUN, RUNS = 16, 16
+#: Clusters of a spare patch; edges, with ears, and vertices that a cluster has room for where there is spare room.
+CLUSTERS_OF_SPARE = 4
+EDGES_OF_CLUSTER, VERTICES_OF_CLUSTER = 32, 24
+#: Spare clusters, at least and at most.
+SPARE_CLUSTERS = 16, 512
 
 
 @wp.struct
@@ -37,7 +42,7 @@ class FeatureLists:
     """Features by the cluster they belong to; each belongs to one."""
 
     features: wp.array  #: cluster after cluster
-    offsets: wp.array  #: (c + 1,) where those of each cluster begin
+    ranges: wp.array  #: (c,) vec2i: those of each cluster: from … to below it; there may be room after them
     units: wp.array  #: vec4i: what one thread searches for: node of the tree, patch, and features from … to below it
 
 
@@ -67,10 +72,11 @@ def edges_and_ears(topology: Topology) -> np.ndarray:
     The edges of an ear, a vertex with at most three neighbours, may all have a vertex in common with a face that it
     passes through: the corner of a sheet that folds over.
     """
-    return np.concatenate([topology.edges, np.repeat(_ears(topology)[:, None], 2, axis=1)]).astype(np.int32)
+    return np.concatenate([topology.edges, np.repeat(ears(topology)[:, None], 2, axis=1)]).astype(np.int32)
 
 
-def _ears(topology: Topology) -> np.ndarray:
+def ears(topology: Topology) -> np.ndarray:
+    """Vertices with at most three neighbours."""
     degree = np.diff(topology.vertex_neighbours.offsets)
     return np.flatnonzero((degree > 0) & (degree <= 3))
 
@@ -80,12 +86,14 @@ def build_patches(
     assembly: AssembledBodies,
     near: tuple[np.ndarray, np.ndarray, np.ndarray, float],
     per_feature: bool,
+    spare: int = 0,
 ) -> PatchLists:
     """The lists of all patches.
 
     Args:
         near: as `Patches` finds it: edges, places of faces, distances, reach.
         per_feature: whether a thread searches for one feature, else for those of a patch.
+        spare: clusters to come after those of the tree (`LinearTree.with_room`), four to a patch without certificate.
     """
     first, last, parent = tree.first.numpy(), tree.last.numpy(), tree.parent.numpy()
     size = last - first + 1
@@ -112,31 +120,51 @@ def build_patches(
     place_of_edge = place_of_face[topology.edge_faces.indices[topology.edge_faces.offsets[:-1]]]
     place_of_vertex = np.full(topology.vertex_count, -1)
     place_of_vertex[items.ravel()] = np.repeat(np.arange(len(items)), 3)
-    place_of_edge = np.concatenate([place_of_edge, place_of_vertex[_ears(topology)]])
+    place_of_edge = np.concatenate([place_of_edge, place_of_vertex[ears(topology)]])
     patch_of_edge = patch_of_place[place_of_edge]
     clearance = _clearances(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
     clearance[mixed] = 0.0
+    more = spare // CLUSTERS_OF_SPARE
+
+    def later(array: np.ndarray) -> np.ndarray:
+        """Rows of spare patches: nothing."""
+        return np.concatenate([array, np.zeros((more, *array.shape[1:]), array.dtype)])
 
     reference = struct_of(
         PatchReference,
         assembly.device,
-        offsets=_offsets(vertex_patch, len(node)),
+        offsets=_offsets(vertex_patch, len(node) + more),
         vertices=vertex,
         own=own,
         rest=rest,
-        duals=duals,
-        tangents=tangents,
-        clearance=clearance,
+        duals=later(duals),
+        tangents=later(tangents),
+        clearance=later(clearance),
     )
 
     interleaved = np.argsort(np.arange(len(node)) // RUN % RUNS, kind="stable")
+    spare_nodes = _spare_nodes(len(first), spare)
+    patch_of_cluster = np.concatenate(
+        [patch_of_place[first[clusters]], len(node) + np.arange(spare) // CLUSTERS_OF_SPARE]
+    )
+    patches = len(node) + more
 
     def on_device(array, dtype=wp.int32) -> wp.array:
         return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
 
-    def members(owner: np.ndarray) -> FeatureLists:
+    def members(owner: np.ndarray, stride: int) -> FeatureLists:
         features = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
         offsets = _offsets(owner[features], len(clusters))
+        if spare:
+            begin, own = stride * np.arange(len(clusters) + spare), owner[features]
+            roomy = np.zeros(len(begin) * stride, np.int64)
+            roomy[begin[own] + np.arange(len(features)) - offsets[own]] = features
+            sizes = np.concatenate([np.diff(offsets), np.zeros(spare, np.int64)])
+            top = np.concatenate([node[interleaved] + 1, spare_nodes])
+            number = np.concatenate([interleaved, np.arange(len(node), patches)])
+            units = np.stack([top, number, 0 * top, 0 * top], axis=1)
+            ranges = np.stack([begin, begin + sizes], axis=1)
+            return FeatureLists(on_device(roomy), on_device(ranges, wp.vec2i), on_device(units, wp.vec4i))
         if per_feature:
             top, begin, end = clusters[owner[features]], np.arange(len(features)), np.arange(len(features)) + 1
         else:
@@ -144,24 +172,39 @@ def build_patches(
             ends = np.searchsorted(first[clusters], np.stack([first[top], last[top] + 1]))
             begin, end = offsets[ends[0]], offsets[ends[1]]
         units = np.stack([top, patch_of_place[first[top]], begin, end], axis=1)
-        return FeatureLists(on_device(features), on_device(offsets), on_device(units[begin < end], wp.vec4i))
+        ranges = np.stack([offsets[:-1], offsets[1:]], axis=1)
+        return FeatureLists(on_device(features), on_device(ranges, wp.vec2i), on_device(units[begin < end], wp.vec4i))
 
     return PatchLists(
-        count=len(node),
-        patch_of_cluster=on_device(patch_of_place[first[clusters]]),
-        interleaved=on_device(interleaved),
-        first_cluster=on_device(_offsets(patch_of_place[first[clusters]], len(node))),
-        cluster_offsets=on_device(_offsets(patch, len(node))),
+        count=patches,
+        patch_of_cluster=on_device(patch_of_cluster),
+        interleaved=on_device(np.concatenate([interleaved, np.arange(len(node), patches)])),
+        first_cluster=on_device(_offsets(patch_of_cluster, patches)),
+        cluster_offsets=on_device(_offsets(patch, patches)),
         clusters=on_device(cluster),
-        octet_offsets=on_device(_offsets(octet_patch, len(node))),
+        octet_offsets=on_device(_offsets(octet_patch, patches)),
         octets=on_device(octets, wp.vec2i),
         at_rest=reference,
         reach=near[3],
-        edge_offsets=on_device(_offsets(patch_of_edge, len(node))),
+        edge_offsets=on_device(_offsets(patch_of_edge, patches)),
         patch_edges=on_device(np.argsort(patch_of_edge, kind="stable")),
-        edges=members(cluster_of_place[place_of_edge]),
-        vertices=members(np.where(place_of_vertex >= 0, cluster_of_place[place_of_vertex], -1)),
+        edges=members(cluster_of_place[place_of_edge], EDGES_OF_CLUSTER),
+        vertices=members(np.where(place_of_vertex >= 0, cluster_of_place[place_of_vertex], -1), VERTICES_OF_CLUSTER),
     )
+
+
+def _spare_nodes(nodes: int, spare: int) -> np.ndarray:
+    """The nodes of the spare patches in a tree `with_room`, whose old nodes are so many."""
+    if not spare:
+        return np.zeros(0, np.int64)
+    found, waiting = [], [(1 + nodes, spare)]
+    while waiting:
+        node, clusters = waiting.pop()
+        if clusters == CLUSTERS_OF_SPARE:
+            found.append(node)
+        else:
+            waiting += [(node + clusters, clusters // 2), (node + 1, clusters // 2)]
+    return np.array(found)
 
 
 def _reached(items: np.ndarray, patch_of_place: np.ndarray, count: int, topology):

@@ -21,7 +21,7 @@ from tangere.soft.contact.normal_cones import cones_face_same_way
 from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.certificates import Certificates
 from tangere.soft.safe_step.cpu.refit import ChangeTracker, refit
-from tangere.soft.safe_step.patch_layout import PatchLists, build_patches, edges_and_ears
+from tangere.soft.safe_step.patch_layout import SPARE_CLUSTERS, PatchLists, build_patches, edges_and_ears
 from tangere.soft.safe_step.separating_direction import shortest_offset
 
 wp.set_module_options(SOUND)
@@ -52,10 +52,17 @@ class Patches:
         faces, apart = wp.array(whole.faces, dtype=wp.int32, device=device), _spread_out(assembly)
         bounds = np.stack([apart.min(axis=0), apart.max(axis=0)])
         self.tree = LinearTree.build(faces, wp.array(apart, dtype=wp.vec3d, device=device), bounds)
-        self.edges = wp.array(edges_and_ears(whole.topology), dtype=wp.int32, device=device)
-        self.faces, self._traits = faces, assembly.surface.traits
-        self.lists: PatchLists = build_patches(self.tree, assembly, self._near_at_rest(assembly), self.per_feature)
-        self._certificates = Certificates(self.tree, self.lists, self.edges, self.per_feature)
+        edges, spare = edges_and_ears(whole.topology), _spare_clusters(assembly)
+        self.edges = wp.array(edges, dtype=wp.int32, device=device)
+        self.used_edges = len(edges)  #: how many there are, in an array with room for more
+        self.faces, self._traits = assembly.surface.faces, assembly.surface.traits
+        near = self._near_at_rest(assembly)
+        self.lists: PatchLists = build_patches(self.tree, assembly, near, self.per_feature, spare)
+        if spare:
+            self.tree = self.tree.with_room(spare)
+            room = np.zeros((2 * (len(self.faces) - len(faces)), 2), np.int32)
+            self.edges = wp.array(np.concatenate([edges, room]), dtype=wp.int32, device=device)
+        self.certificates = Certificates(self.tree, self.lists, self.edges, self.per_feature)
         self._always = wp.ones(1, dtype=wp.int32, device=device)
         unknown = np.tile([0.0, 0.0, 0.0, -1.0], (len(self.tree.clusters), 1))
         self._nothing = wp.array(unknown, dtype=wp.vec4d, device=device)
@@ -67,8 +74,9 @@ class Patches:
         if not self.per_feature:
             here = vertex_boxes(assembly.surface.rest, assembly.surface.rest, 0.0, 0.0, self.frame)
             self._bvh8_static, self._bvh8_moving = MovingWideBvh(self.tree), MovingWideBvh(self.tree)
-            self._changes = ChangeTracker(self.tree, self.lists, self._bvh8_static.levels, len(assembly.surface.rest))
-            self._static_boxes, self._moving_boxes = self.tree.fit(here), self.tree.fit(here)
+            self.changes = ChangeTracker(self.tree, self.lists, self._bvh8_static.levels, len(assembly.surface.rest))
+            self._static_boxes, self.moving_boxes = self.tree.fit(here), self.tree.fit(here)
+            self.moving_vertex_boxes = here  #: (s,) `MovingBox`
         self.fit_moving(assembly.surface.rest, assembly.surface.rest, 0.0)
 
     def fit_moving(
@@ -88,19 +96,19 @@ class Patches:
         if self.per_feature:
             wanted = self._always if wanted is None else wanted
             clusters, nodes = (self._all, self._everywhere) if changed is None else self._dirty_clusters(changed)
-            certified = self._certificates.certify_each(start, end, least, clusters, wanted)
+            certified = self.certificates.certify_each(start, end, least, clusters, wanted)
             vertices = vertex_boxes(start, end, 1.0, least, self.frame)
             return self._fit_per_feature(vertices, certified, self._nothing, clusters, nodes, wanted)
-        dirty = self._changes.all if changed is None else self._changes.dirty_sets(changed)
-        certified = self._certificates.certify_simd(start, end, least, dirty.patches, new_step=changed is None)
-        if dirty is self._changes.all:
-            self._moving_vertex_boxes = vertex_boxes(start, end, 1.0, least, self.frame)
+        dirty = self.changes.all if changed is None else self.changes.dirty_sets(changed)
+        certified = self.certificates.certify_simd(start, end, least, dirty.patches, new_step=changed is None)
+        if dirty is self.changes.all:
+            vertex_boxes(start, end, 1.0, least, self.frame, into=self.moving_vertex_boxes)
         else:
             ways = (wp.array(x.numpy()[dirty.vertices], dtype=wp.vec3d, device=self.device) for x in (start, end))
-            self._moving_vertex_boxes.numpy()[dirty.vertices] = vertex_boxes(*ways, 1.0, least, self.frame).numpy()
-        boxes = refit(self._moving_boxes, self._moving_vertex_boxes, dirty.clusters, dirty.nodes)
+            self.moving_vertex_boxes.numpy()[dirty.vertices] = vertex_boxes(*ways, 1.0, least, self.frame).numpy()
+        boxes = refit(self.moving_boxes, self.moving_vertex_boxes, dirty.clusters, dirty.nodes)
         bvh8 = self._bvh8_moving.fit(boxes.nodes, dirty.child_masks)
-        return FittedTree(self._moving_vertex_boxes, boxes, certified, dirty.clusters, dirty.nodes, self._all, bvh8)
+        return FittedTree(self.moving_vertex_boxes, boxes, certified, dirty.clusters, dirty.nodes, self._all, bvh8)
 
     def fit_static(self, positions: wp.array, margin: float, cones: wp.array) -> FittedTree:
         """Fit the tree to surfaces that rest at `positions`, with boxes grown by `margin` [m].
@@ -108,21 +116,31 @@ class Patches:
         For finding contacts to respond to: clusters that face the same way do not meet, and patches of open surfaces,
         of which that cannot be said, are certified if they are nearly as they were at rest.
         """
-        certified = self._certificates.near_rest(positions, self._traits)
+        certified = self.certificates.near_rest(positions, self._traits)
         vertices = vertex_boxes(positions, positions, 1.0, margin, self.frame)
         if self.per_feature:
             return self._fit_per_feature(vertices, certified, cones, self._all, self._everywhere, self._always)
         boxes = refit(self._static_boxes, vertices, self._all, self._everywhere)
-        bvh8 = self._bvh8_static.fit(boxes.nodes, self._changes.all.child_masks)
+        bvh8 = self._bvh8_static.fit(boxes.nodes, self.changes.all.child_masks)
         return FittedTree(vertices, boxes, certified, self._all, self._everywhere, self._all, bvh8)
+
+    def patches_at(self, clusters: np.ndarray) -> np.ndarray:
+        """(k,) the patches that have one of these clusters, or have it around them, some more than once (CPU)."""
+        return self.changes.patches_at(clusters)
+
+    def fit_here(self, positions: wp.array) -> None:
+        """Fit the boxes of moves to surfaces that are at rest somewhere (CPU)."""
+        every = self.changes.all
+        vertex_boxes(positions, positions, 1.0, 0.0, self.frame, into=self.moving_vertex_boxes)
+        refit(self.moving_boxes, self.moving_vertex_boxes, every.clusters, every.nodes)
 
     def save(self) -> None:
         """From now on remember how to `restore` what is certified."""
-        self._certificates.save()
+        self.certificates.save()
 
     def restore(self) -> None:
         """Certify as if nothing had been since `save`."""
-        self._certificates.restore()
+        self.certificates.restore()
 
     def _dirty_clusters(self, vertices: wp.array) -> tuple[wp.array, wp.array]:
         """Clusters that have one of these vertices, (c,) uint8, and nodes that have one of those, (N,) uint8."""
@@ -170,9 +188,18 @@ class Patches:
         return edge_tree.order.numpy()[places[:, 0]], places[:, 1], apart.numpy(), reach
 
 
+def _spare_clusters(assembly: AssembledBodies) -> int:
+    """Of faces that cuts add, a power of two; 0 where nothing is cut in place."""
+    room = len(assembly.surface.faces) - len(assembly.rest_mesh.faces)
+    if not room:
+        return 0
+    least, most = SPARE_CLUSTERS
+    return min(most, max(least, 1 << int(np.ceil(np.log2(room / 4)))))
+
+
 def _spread_out(assembly: AssembledBodies) -> np.ndarray:
     """The surfaces at rest side by side on a grid, so that the order of the tree does not mix bodies."""
-    bodies = len(assembly.bodies)
+    bodies = len(assembly.current)
     side = int(np.ceil(bodies ** (1.0 / 3.0)))
     cell = np.stack(np.unravel_index(np.arange(bodies), (side, side, side)), axis=1)
     places = np.repeat(cell, np.diff(assembly.vertex_base), axis=0)

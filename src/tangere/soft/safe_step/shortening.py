@@ -57,7 +57,7 @@ class Shortening:
         dt: float,
     ) -> None:
         """`features` are the edges and faces that pairs name, their surface and its moves; others as `Truncation`."""
-        device, bodies, dofs = assembly.device, len(assembly.bodies), len(assembly.dofs.x)
+        device, bodies, dofs = assembly.device, len(assembly.current), len(assembly.dofs.x)
         self._assembly, self._islands, self._features = assembly, islands, features
         self._state, self.start = state, start
         self.substep = ImpactSubstep(assembly, features, islands, state, distance, few_sweeps, dt)

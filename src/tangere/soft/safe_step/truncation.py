@@ -104,7 +104,7 @@ class Truncation:
         self._assembly, self._patches, self._islands, self._least = assembly, patches, islands, least
         self._surface, self._map_end = surface, map_end
         #: Groups merge at most as often as there are bodies; after that nothing moves.
-        self._most_iterations = int(LOCAL_ITERATIONS) + int(ISLAND_ITERATIONS) + len(assembly.bodies)
+        self._most_iterations = int(LOCAL_ITERATIONS) + int(ISLAND_ITERATIONS) + len(assembly.current)
         self._goal = wp.zeros_like(assembly.dofs.x)
         self.state = wp.zeros(8, dtype=wp.int32, device=device)  #: see `truncation_state`
         self._known = self.state.numpy().copy()
@@ -224,7 +224,7 @@ class Truncation:
         start, end = self._surface
         fitted = patches.fit_moving(start, end, self._least, changed, wanted=self.state)
         members, boxes = lists.edges, fitted.boxes
-        ours = [members.units, members.features, members.offsets, patches.edges, fitted.vertex_boxes]
+        ours = [members.units, members.features, members.ranges, patches.edges, fitted.vertex_boxes]
         if fitted.bvh8 is not None:
             bvh8 = fitted.bvh8
             inputs = [*ours, fitted.certified, lists.octet_offsets, lists.octets, self._no_cones, fitted.changed]
@@ -309,7 +309,7 @@ def _find_crossing(
     state: wp.array[int],
     units: wp.array[wp.vec4i],
     features: wp.array[int],
-    offsets: wp.array[int],
+    ranges: wp.array[wp.vec2i],
     edges: wp.array2d[int],
     boxes: wp.array[MovingBox],
     overlapping: wp.array[wp.uint8],
@@ -353,7 +353,7 @@ def _find_crossing(
                     if (changed[own] | changed[tree.cluster[node]]) != wp.uint8(0) and boxes_meet(
                         nodes[k], nodes[node]
                     ):
-                        for e in range(wp.max(unit[2], offsets[own]), wp.min(unit[3], offsets[own + 1])):
+                        for e in range(wp.max(unit[2], ranges[own][0]), wp.min(unit[3], ranges[own][1])):
                             i = features[e]
                             v0 = edges[i, 0]
                             v1 = edges[i, 1]

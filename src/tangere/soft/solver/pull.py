@@ -30,13 +30,13 @@ class Pull:
         """`start` is where the dofs are when a step begins, `y` their free motion, `inertia` m / dt^2."""
         device = assembly.device
         self._assembly, self._islands, self._inertia = assembly, islands, inertia
-        self._plain = wp.clone(inertia)
+        self.plain_inertia = wp.clone(inertia)
         self._anchored = islands.anchored.numpy().copy()
         self._vertex = wp.zeros(1, dtype=wp.int32, device=device)
         self._target = wp.zeros(1, dtype=wp.vec3d, device=device)
         self._stiffness = wp.zeros(1, dtype=wp.float64, device=device)
         spring = [self._vertex, self._target, self._stiffness]
-        carried = [assembly.surface, assembly.dofs, start, self._plain]
+        carried = [assembly.surface, assembly.dofs, start, self.plain_inertia]
         self._apply = PreparedLaunch(_apply, [*spring, *carried, y, inertia], device, serial=True)
 
     def attach(self, body: int, vertex: int, to: Sequence[float], stiffness: float | None) -> None:
@@ -53,7 +53,7 @@ class Pull:
         if stiffness is None:
             stiffness = pulled.youngs_modulus * (pulled.surface.extent if pulled.is_solid else pulled.thickness)
         self.release()
-        self._vertex.fill_(int(self._assembly.vertex_base[body]) + vertex)
+        self._vertex.fill_(int(self._assembly.vertex_rows(body)[vertex]))
         self._target.fill_(wp.vec3d(*target))
         self._stiffness.fill_(positive(stiffness, "stiffness"))
         anchored = self._anchored.copy()
@@ -70,18 +70,18 @@ class Pull:
         here = np.flatnonzero(sources == int(before._vertex.numpy()[0]))
         if stiffness > 0.0 and len(here):
             body = int(bodies[here[0]])
-            vertex = int(here[0] - self._assembly.vertex_base[body])
+            vertex = int(np.searchsorted(self._assembly.vertex_rows(body), here[0]))
             self.attach(body, vertex, before._target.numpy()[0].tolist(), stiffness)
 
     def release(self) -> None:
         """Pull nothing."""
         self._stiffness.zero_()
-        wp.copy(self._inertia, self._plain)
+        wp.copy(self._inertia, self.plain_inertia)
         self._islands.anchored.assign(self._anchored)
 
     def anchor(self, body: int, *, on: bool = True) -> None:
         """From now on something else pushes a body from outside, or no more: its momentum is not known in advance."""
-        wanted = int(on or self._assembly.bodies[body].fixed.any())
+        wanted = int(on or self._assembly.current[body].fixed.any())
         if self._anchored[body] != wanted:
             self._anchored[body] = wanted
             anchored = self._islands.anchored.numpy().copy()
@@ -90,8 +90,8 @@ class Pull:
 
     def set_inertia(self, inertia: np.ndarray) -> None:
         """m / dt^2 of steps of another length."""
-        self._plain.assign(inertia)
-        wp.copy(self._inertia, self._plain)
+        self.plain_inertia.assign(inertia)
+        wp.copy(self._inertia, self.plain_inertia)
 
     def __call__(self) -> None:
         """After the free motion is known."""

@@ -27,7 +27,7 @@ def simd_nearest_faces(
     first: int,
     units: wp.array[wp.vec4i],
     features: wp.array[int],
-    offsets: wp.array[int],
+    ranges: wp.array[wp.vec2i],
     boxes: wp.array[MovingBox],
     certified: wp.array[int],
     octet_offsets: wp.array[int],
@@ -78,7 +78,7 @@ def simd_nearest_faces(
         met = meeting_of(nodes, node, rows, first_own, end_own, cones[other], cone_rows)
         for own in range(first_own, end_own):
             if ((met >> (own - first_own)) & 1) == 1:
-                for m in range(offsets[own], offsets[own + 1]):
+                for m in range(ranges[own][0], ranges[own][1]):
                     v = features[m]
                     before = pending
                     pending = add_candidates(

@@ -33,6 +33,10 @@ def simd_cones(
     int count = 0;
     while (count < 8 && vertex[count] >= 0)
         ++count;
+    if (count == 0) {  // a cluster without faces: no cosine is 2
+        cones.data[k] = wp::vec_t<4, wp::float64>(0.0, 0.0, 0.0, 2.0);
+        return;
+    }
     for (int c = 0; c < 3; ++c)
         for (int lane = 0; lane < 8; ++lane)  // lanes without a face repeat the first
             corner[c][lane] = (const double*)&positions.data[vertex[8 * c + (lane < count ? lane : 0)]];

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.bvh.lbvh import LANES, Lanes, LinearTree, MovingBox, TreeBoxes
+from tangere.bvh.lbvh import LANES, NOWHERE, Lanes, LinearTree, MovingBox, TreeBoxes
 from tangere.runtime import SOUND, device_of, launch
 from tangere.soft.safe_step.patch_layout import PatchLists
 
@@ -40,7 +40,10 @@ class ChangeTracker:
         self._nodes, self._parent, self._levels = tree.clusters.numpy(), tree.parent.numpy(), levels.numpy()
         items, size = tree.items.numpy(), tree.last.numpy()[self._nodes] - tree.first.numpy()[self._nodes] + 1
         owner = np.repeat(np.arange(len(size)), size)
-        self._at_vertex = _Lists(items.ravel(), np.repeat(owner, 3), vertices)
+        self._at_vertex = _Lists(items[: len(owner)].ravel(), np.repeat(owner, 3), vertices)
+        #: Clusters that vertices have come to be in since (`add`): pairs of arrays, and lists of them.
+        self.added: list[tuple[np.ndarray, np.ndarray]] = []
+        self._listed: tuple[int, _Lists | None] = 0, None
         offsets = lists.cluster_offsets.numpy()
         patch = np.repeat(np.arange(lists.count), np.diff(offsets))
         self._at_cluster = _Lists(lists.clusters.numpy(), patch, len(size))
@@ -49,6 +52,10 @@ class ChangeTracker:
         child_masks = wp.full(int(self._levels[-1]), 255, dtype=wp.uint8, device="cpu")
         self.all = DirtySets(np.arange(vertices), patches, *ones, child_masks)  #: everything is new
 
+    def patches_at(self, clusters: np.ndarray) -> np.ndarray:
+        """The patches that have one of these clusters in their lists."""
+        return self._at_cluster.of(clusters)
+
     def dirty_sets(self, changed: wp.array) -> DirtySets:
         """What is new where these vertices, (s,) uint8, have new moves."""
         vertices = np.flatnonzero(changed.numpy())
@@ -56,6 +63,11 @@ class ChangeTracker:
             return self.all
         clusters, nodes = np.zeros(len(self.all.clusters), np.uint8), np.zeros(len(self.all.nodes), np.uint8)
         clusters[self._at_vertex.of(vertices)] = 1
+        if len(self.added) != self._listed[0]:
+            keys, entries = (np.concatenate(columns) for columns in zip(*self.added, strict=True))
+            self._listed = len(self.added), _Lists(keys, entries, len(self.all.vertices))
+        if self.added and self._listed[1] is not None:
+            clusters[self._listed[1].of(vertices)] = 1
         found = np.flatnonzero(clusters)
         node = self._nodes[found]
         while len(node):
@@ -127,14 +139,22 @@ def _refit_clusters(
 
 
 @wp.func_native(
+    f"""
+    const int nowhere = {int(NOWHERE)};
+"""
     """
     typedef int Row __attribute__((ext_vector_type(8), aligned(4)));
     typedef int Four __attribute__((ext_vector_type(4), aligned(4)));
     const int* corner = (const int*)&corners.data[3 * k];
     Row* own = (Row*)&lanes.data[12 * k];
     int last = 7;
-    while (corner[last] < 0)
+    while (last >= 0 && corner[last] < 0)
         --last;
+    if (last < 0) {  // a cluster without faces has the box of nothing
+        for (int code = 0; code < 12; ++code)
+            ((int*)&nodes.data[node])[code] = nowhere;
+        return;
+    }
     Row box[8];  // the first eight numbers of the box of each face
     Four rest[8];  // the last four
     for (int lane = 0; lane < 8; ++lane) {  // unused lanes repeat the last item

@@ -25,7 +25,7 @@ def simd_crossing(
     shard: int,
     units: wp.array[wp.vec4i],
     features: wp.array[int],
-    offsets: wp.array[int],
+    ranges: wp.array[wp.vec2i],
     edges: wp.array2d[int],
     boxes: wp.array[MovingBox],
     certified: wp.array[int],
@@ -79,7 +79,7 @@ def simd_crossing(
         met = meeting_of(nodes, node, rows, first_own, end_own, any_way, cones)
         for own in range(first_own, end_own):
             if ((met >> (own - first_own)) & 1) == 1 and (changed[own] | changed[other]) != wp.uint8(0):
-                for e in range(offsets[own], offsets[own + 1]):
+                for e in range(ranges[own][0], ranges[own][1]):
                     i = features[e]
                     pending = add_candidates(
                         i, edges[i, 0], edges[i, 1], boxes, nodes, node, lanes, corners, other,

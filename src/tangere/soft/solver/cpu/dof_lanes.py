@@ -17,12 +17,15 @@ import warp as wp
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.model.assembled_bodies import AssembledBodies, struct_of
 
+#: Groups of each colour, colours, and rows that cuts may add before all is laid out anew.
+SPARE_GROUPS, SPARE_COLOURS, SPARE_ROWS = 64, 4, 4096
+
 
 @wp.struct
 class DofLanes:
     """All groups of eight dofs that move, by colour."""
 
-    colours: wp.array[int]  #: (c + 1,) where each colour begins
+    colours: wp.array[wp.vec2i]  #: (c,) the groups of each colour: from … to below it; there may be room after them
     table: wp.array2d[int]  #: (e, 5): first row of neighbours, how many, first of elements, how many, 1 for solids
     dofs: wp.array2d[int]  #: (e, 8)
     neighbours: wp.array2d[int]  #: (r, 8)
@@ -32,26 +35,28 @@ class DofLanes:
 
 
 def dof_lanes(assembly: AssembledBodies) -> DofLanes:
-    """The groups of an assembly."""
+    """The groups of an assembly, made once; with room for more where the assembly has room."""
+    if assembly.lanes is not None:
+        return assembly.lanes
     material = assembly.material
-    offsets, neighbours, weights = (
-        a.numpy() for a in (material.neighbour_offsets, material.neighbours, material.weights)
+    ranges, neighbours, weights = (
+        a.numpy() for a in (material.neighbour_ranges, material.neighbours, material.weights)
     )
-    element_offsets, opposite, laws = (a.numpy() for a in (material.element_offsets, material.opposite, material.laws))
-    sizes = np.diff(element_offsets)
+    element_ranges, opposite, laws = (a.numpy() for a in (material.element_ranges, material.opposite, material.laws))
+    sizes = element_ranges[:, 1] - element_ranges[:, 0]
     is_solid = np.zeros(len(sizes), bool)
-    is_solid[sizes > 0] = opposite[element_offsets[:-1][sizes > 0], 2] >= 0
-    order, groups, begins = assembly.order.numpy(), [], [0]
+    is_solid[sizes > 0] = opposite[element_ranges[sizes > 0, 0], 2] >= 0
+    order, groups, spare = assembly.order.numpy(), [], assembly.has_room
     for begin, end in pairwise(assembly.colours.tolist()):
-        ours = order[begin:end]
+        ours, some_groups = order[begin:end], []
         for kind in (True, False):
             some = ours[is_solid[ours] == kind]
             some = some[np.argsort(-sizes[some], kind="stable")]
-            groups.append(np.concatenate([some, np.repeat(some[-1:], -len(some) % 8)]).reshape(-1, 8))
-        begins.append(sum(map(len, groups)))
+            some_groups.append(np.concatenate([some, np.repeat(some[-1:], -len(some) % 8)]).reshape(-1, 8))
+        groups.append(np.concatenate(some_groups))
     dofs = np.concatenate(groups)
-    near, near_at = _side_by_side(offsets, dofs)
-    part, part_at = _side_by_side(element_offsets, dofs)
+    near, near_at = _side_by_side(ranges, dofs)
+    part, part_at = _side_by_side(element_ranges, dofs)
     near_self, part_self = (np.repeat(dofs, np.diff(at), axis=0) for at in (near_at, part_at))
     law = np.where(part[..., None] >= 0, laws[part], 0.0)
     law[..., 0] *= law[..., 1]
@@ -59,22 +64,42 @@ def dof_lanes(assembly: AssembledBodies) -> DofLanes:
     corner = np.where(corner >= 0, corner, part_self[..., None])
     lists = near_at[:-1], np.diff(near_at), part_at[:-1], np.diff(part_at)
     table = np.stack([*lists, is_solid[dofs[:, 0]]], axis=1)
-    return struct_of(
-        DofLanes,
-        assembly.device,
-        colours=np.array(begins),
-        table=table,
-        dofs=dofs,
-        neighbours=np.where(near >= 0, neighbours[near], near_self),
-        weights=np.where(near >= 0, weights[near], 0.0),
-        corners=np.moveaxis(corner, 2, 1).reshape(-1, 8),
-        laws=np.moveaxis(law, 2, 1).reshape(-1, 8),
-    )
+    rows = {
+        "neighbours": np.where(near >= 0, neighbours[near], near_self),
+        "weights": np.where(near >= 0, weights[near], 0.0),
+        "corners": np.moveaxis(corner, 2, 1).reshape(-1, 8),
+        "laws": np.moveaxis(law, 2, 1).reshape(-1, 8),
+    }
+    sizes = [len(some) for some in groups]
+    if spare:
+        more = [*(SPARE_GROUPS + size // 4 for size in sizes), *[SPARE_GROUPS] * SPARE_COLOURS]
+        sizes += [0] * SPARE_COLOURS
+        begins = np.cumsum([0, *(size + room for size, room in zip(sizes, more, strict=True))])
+        place = np.concatenate([begin + np.arange(size) for begin, size in zip(begins, sizes, strict=False)])
+        table, dofs = (_spread(array, place, begins[-1]) for array in (table, dofs))
+        for name, array in rows.items():
+            per_row = 3 if name in ("corners", "laws") else 1
+            last = array[-1:] if len(array) else np.zeros((1, 8), array.dtype)
+            extra = per_row * (len(array) // (2 * per_row) + SPARE_ROWS)
+            rows[name] = np.concatenate([array, np.repeat(last, extra, axis=0)])
+    else:
+        begins = np.cumsum([0, *sizes])
+    colours = np.stack([begins[:-1], begins[:-1] + sizes], axis=1)
+    made = struct_of(DofLanes, assembly.device, colours=colours, table=table, dofs=dofs, **rows)
+    assembly.lanes = made
+    return made
 
 
-def _side_by_side(offsets: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _spread(rows: np.ndarray, place: np.ndarray, count: int) -> np.ndarray:
+    """Rows in other places among so many."""
+    made = np.zeros((count, rows.shape[1]), rows.dtype)
+    made[place] = rows
+    return made
+
+
+def _side_by_side(ranges: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places (r, 8) in the lists of eight dofs each, -1 beyond their ends, and where the rows of each eight begin."""
-    begin, sizes = offsets[:-1][dofs], np.diff(offsets)[dofs]
+    begin, sizes = ranges[dofs, 0], (ranges[:, 1] - ranges[:, 0])[dofs]
     longest = sizes.max(axis=1)
     at = np.concatenate([[0], np.cumsum(longest)])
     number = np.arange(at[-1]) - np.repeat(at[:-1], longest)

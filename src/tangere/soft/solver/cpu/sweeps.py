@@ -59,7 +59,7 @@ class CpuSweeps:
         rod: RodArrays,
     ) -> None:
         """`y` is the free motion of the step, `inertia` m / dt^2; a rod takes part in every sweep."""
-        device, count, bodies = assembly.device, len(assembly.dofs.x), len(assembly.bodies)
+        device, count, bodies = assembly.device, len(assembly.dofs.x), len(assembly.current)
         self._rows, self._count, self.accelerated = rows, count, True
         lanes = dof_lanes(assembly)
         base = assembly.dof_base
@@ -76,9 +76,9 @@ class CpuSweeps:
 
         self._sweep_range = wp.zeros(4, dtype=wp.int32, device="cpu")
         self._numbers = self._sweep_range.numpy()
-        phases = 2 + SWEEPS_PER_LAUNCH * (len(lanes.colours) - 1 + OTHER_PHASES)
+        phases = 2 + SWEEPS_PER_LAUNCH * (len(lanes.colours) + OTHER_PHASES)
         self._counters = wp.zeros((phases, COUNTER_ROW), dtype=wp.int32, device=device)
-        weight = np.array([body.vertex_mass.sum() for body in assembly.bodies])
+        weight = np.array([body.vertex_mass.sum() for body in assembly.current])
 
         def zeros(*shape: int) -> wp.array:
             return wp.zeros(shape, dtype=wp.float64, device=device)
@@ -209,9 +209,9 @@ def _sweep(
             return
         phase += 1
         # single dofs, colour after colour
-        for colour in range(lanes.colours.shape[0] - 1):
-            begin = lanes.colours[colour]
-            end = lanes.colours[colour + 1]
+        for colour in range(lanes.colours.shape[0]):
+            begin = lanes.colours[colour][0]
+            end = lanes.colours[colour][1]
             pieces = (end - begin + GROUPS_PER_CHUNK - 1) / GROUPS_PER_CHUNK
             chunk = take_chunk(counters, phase)
             while chunk < pieces:

@@ -52,12 +52,12 @@ class SweepEnd:
         rod: RodArrays | None = None,
     ) -> None:
         """`y` is the free motion of the step; a rod is solved by one thread."""
-        device, bodies = assembly.device, len(assembly.bodies)
+        device, bodies = assembly.device, len(assembly.current)
         self._rows, self._dofs = rows, len(assembly.dofs.x)
         self._x, self._memory = assembly.dofs.x, anderson_memory(len(assembly.dofs.x), device)
         memory = self._memory
         sums = wp.zeros((bodies * SLOTS, int(PARTS)), dtype=wp.float64, device=device)
-        weight = np.array([body.vertex_mass.sum() for body in assembly.bodies])
+        weight = np.array([body.vertex_mass.sum() for body in assembly.current])
         body_mass = wp.array(weight, dtype=wp.float64, device=device)
         whole = [islands.anchored, body_mass, 1.0 / dt**2, sums]
         dofs = assembly.dofs

@@ -95,9 +95,9 @@ def _sweep(
         force = inertia[i] * (y[i] - here)
         for k in range(3):
             outer[k, k] = inertia[i] + material.diagonal[i]
-    for e in range(material.neighbour_offsets[i] + lane, material.neighbour_offsets[i + 1], width):
+    for e in range(material.neighbour_ranges[i][0] + lane, material.neighbour_ranges[i][1], width):
         force -= material.weights[e] * (x[material.neighbours[e]] - here)
-    for e in range(material.element_offsets[i] + lane, material.element_offsets[i + 1], width):
+    for e in range(material.element_ranges[i][0] + lane, material.element_ranges[i][1], width):
         pull, matrix = element_block(here, x, material.opposite[e], material.laws[e])
         force += pull
         outer += matrix
