@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
-from oracles.convex_distances import Rows, certificate, conic_distance, rows_of
-from oracles.convex_families import DEGENERATE, HULL, KINDS, PAIRS, bodies, family, poses, sizes
 
 import tangere as tg
+from oracles.convex_distances import Rows, certificate, conic_distance, rows_of
+from oracles.convex_families import DEGENERATE, HULL, KINDS, PAIRS, bodies, family, poses, sizes
 from tangere.query.distance.convex.bodies import SHAPE, ConvexBodies
 from tangere.query.distance.convex.narrow_phase import ConvexAnswer, closest_of, distance_kernel
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape

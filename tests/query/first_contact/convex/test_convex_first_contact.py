@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles.convex_distances import certificate, rows_of
-from oracles.convex_families import PAIRS, bodies, poses, sizes
 
 import tangere as tg
+from oracles.convex_distances import certificate, rows_of
+from oracles.convex_families import PAIRS, bodies, poses, sizes
 from tangere.published.redon_screws import CosineScrew
 from tangere.runtime import InputError, UnsupportedError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import warp as wp
-from oracles.convex_families import KINDS, bodies, poses, sizes
-from oracles.rigid_distances import triangle_distances
 
 import tangere as tg
+from oracles.convex_families import KINDS, bodies, poses, sizes
+from oracles.rigid_distances import triangle_distances
 from tangere.query.distance.convex.bodies import SHAPE, ConvexBodies
 from tangere.query.distance.convex.narrow_phase import ConvexAnswer, distance_kernel
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape
