@@ -7,6 +7,8 @@ Known as: projection on a convex set; its generalised Jacobian.
 
 from __future__ import annotations
 
+from typing import Any
+
 import warp as wp
 
 from tangere.geometry.closest_points import closest_on_triangle
@@ -30,7 +32,7 @@ class Projection:
     bend: wp.float64
 
 
-def projection_of(kind: int) -> wp.Function | None:
+def projection_of(kind: int) -> Any:
     """`project(shape, points, p, u) -> Projection` on the core of a kind; None where there is no formula."""
     projections = {
         ConvexKind.POINT: _on_point,

@@ -58,7 +58,7 @@ UNRESOLVED = wp.constant(int(Status.UNRESOLVED))
 
 
 @wp.struct
-class PairState:
+class ConvexPairState:
     """Two bodies at one instant in a's own frame, its origin in a's centre; velocities of b less those of a."""
 
     rotation: wp.mat33d  #: of b
@@ -79,8 +79,8 @@ class ConvexReach:
 
 
 @wp.func
-def pair_state(a: Outline, b: Outline) -> PairState:
-    state = PairState()
+def pair_state(a: Outline, b: Outline) -> ConvexPairState:
+    state = ConvexPairState()
     back = wp.transpose(a.core.rotation)
     state.rotation = back * b.core.rotation
     state.offset = back * (b.centre - a.centre)
@@ -171,7 +171,7 @@ def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
         points_a: wp.array[wp.vec3d],
         b: ConvexShape,
         points_b: wp.array[wp.vec3d],
-        state: PairState,
+        state: ConvexPairState,
         found: Closest,
         gap: real,
         keep: real,

@@ -19,8 +19,8 @@ from tangere.query.distance.convex.mesh_search import NodeBounds, NodeIds
 from tangere.query.distance.convex.result import FAR, Sought
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape
 from tangere.query.first_contact.convex.conservative_advancement import (
+    ConvexPairState,
     ConvexReach,
-    PairState,
     pair_state,
     reached_by,
     safe_step_of,
@@ -86,7 +86,7 @@ def mesh_contact_kernel(kind: int) -> wp.Kernel:
         a: ConvexShape,
         points_a: wp.array[wp.vec3d],
         node: ObbNode,
-        state: PairState,
+        state: ConvexPairState,
         keep: real,
         tau: real,
         until: real,
@@ -97,7 +97,7 @@ def mesh_contact_kernel(kind: int) -> wp.Kernel:
         sought.relative = OF_GAP
         sought.enough = FAR
         arm = state.rotation * box_centre(node)
-        at = PairState()
+        at = ConvexPairState()
         at.rotation = state.rotation * box_axes(node)
         at.offset = state.offset + arm
         at.velocity = state.velocity + wp.cross(state.turning_b, arm)
