@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tangere.fleet.columns import arrow
 from tangere.fleet.job_kind import FAILED, JobKind
 from tangere.fleet.part_store import JobTools
 from tangere.fleet.shard_files import claim_path, write_shard
@@ -69,7 +70,8 @@ def do_shard(task: ShardTask, *, here: bool = False) -> ShardDone:
         raise InputError(f"{task.folder}: is not there on {socket.gethostname()}: all workers must share the folder")
     if not here and task.asked_by == whoami():
         raise InputError("executor: jobs need workers in processes of their own, or None: here, one after the other")
-    schema = task.kind.schema(_fields(task.labels))  # loads pyarrow, which is no matter of the first job
+    arrow().scalar(0.0)  # pyarrow loads pandas, where that is, at its first value: no matter of the first job
+    schema = task.kind.schema([arrow().field(*label) for label in task.labels])
     tools = JobTools(task.folder, task.files, task.units, task.device, task.threads)
     claim = os.open(claim_path(task.folder, task.number), os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o666)
     try:
@@ -134,12 +136,6 @@ def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split())
     told = text if isinstance(error, TangereError) and text else f"{type(error).__name__}: {text}"
     return told[:_LONGEST]
-
-
-def _fields(labels: tuple[tuple[str, Any], ...]) -> list[Any]:
-    from tangere.fleet.columns import arrow
-
-    return [arrow().field(name, kind) for name, kind in labels]
 
 
 def ignore_interrupts() -> None:
