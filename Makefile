@@ -35,7 +35,7 @@ test-slow: .venv/dev.stamp ## the tests too long for every run
 	TANGERE_DEBUG=1 $(PYTEST) -m "long_in_debug and not slow and not release"
 
 test-extras: .venv/extras.stamp ## the tests that need more packages: real robots, peers and planners (not Torch: too large)
-	$(PYTEST) -m "not slow" tests/robot tests/test_examples.py tests/cli/test_check_robot.py tests/shape/test_tets.py
+	$(PYTEST) -m "not slow" tests/robot tests/test_examples.py tests/cli/test_check_robot.py tests/shape/test_tets.py tests/crowd/test_floor_measures.py tests/crowd/test_steering_models.py
 
 test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVIDIA GPU (they are skipped elsewhere)
 	$(PYTEST) -m "cuda and not slow"
@@ -87,7 +87,7 @@ clean: ## remove what was built, but not .venv
 	@touch $@
 
 .venv/extras.stamp: .venv/dev.stamp
-	$(PIP) example-robot-data coal ompl meshio
+	$(PIP) example-robot-data coal ompl meshio jupedsim pedpy
 	@touch $@
 
 .venv/bench.stamp: .venv/dev.stamp
