@@ -37,7 +37,8 @@ test-slow: .venv/dev.stamp ## the tests too long for every run
 
 test-extras: .venv/extras.stamp ## the tests that need more packages: robots, peers, planners, Ray, JAX and Torch (5 GB; TORCH= leaves it out)
 	$(PYTEST) -m "not slow" tests/robot tests/query/gradients tests/test_examples.py tests/cli/test_check_robot.py \
-	    tests/cli/test_needle.py tests/shape/test_tets.py tests/shape/test_mjcf.py tests/fleet/test_ray.py
+	    tests/cli/test_needle.py tests/shape/test_tets.py tests/shape/test_mjcf.py tests/fleet/test_ray.py \
+	    tests/crowd/test_floor_measures.py tests/crowd/test_steering_models.py
 
 test-gpu: .venv/dev.stamp ## the tests of CUDA kernels, on a machine with an NVIDIA GPU (they are skipped elsewhere)
 	$(PYTEST) -m "cuda and not slow"
@@ -89,7 +90,7 @@ clean: ## remove what was built, but not .venv
 	@touch $@
 
 .venv/extras.stamp: .venv/dev.stamp
-	$(PIP) example-robot-data coal ompl meshio mujoco ray jax $(TORCH)
+	$(PIP) example-robot-data coal ompl meshio mujoco ray jupedsim pedpy jax $(TORCH)
 	@touch $@
 
 .venv/bench.stamp: .venv/dev.stamp

@@ -96,7 +96,7 @@ def rimea_9() -> str:
         places = _places(simulation.plan, 1000, shapely.box(0.5, 0.5, 29.5, 19.5), 0.2, 1)
         areas = [out.area for out in outs]
         peer = _peer(simulation.plan, 0.05, areas, [(places, 0.2, 1.34, list(range(exits)))])
-        times.append(_time(peer, 700))
+        times.append(_time(peer, 400))
         stayed.append(peer.agent_count())
     if not all(map(math.isfinite, times)):
         return f"does not pass: {stayed[0]} and {stayed[1]} people stay for good"

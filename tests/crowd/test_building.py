@@ -155,9 +155,9 @@ def test_nobody_passes_a_wall_of_a_building_and_nobody_is_lost(speed, dt, effort
     assert gone + simulation.count == len(simulation.people)
 
 
-def test_everybody_leaves_a_building_and_each_storey_passes_its_stairs():
+def test_everybody_leaves_a_building_and_each_storey_passes_its_stairs(device):
     building = stacked(2)
-    simulation = Simulation(building, dt=0.05)
+    simulation = Simulation(building, dt=0.05, device=device)
     way_out = simulation.add_exit(shapely.box(12, 0, 14, 8), storey="storey 0")
     for k in range(3):
         simulation.add_people(15, to=way_out, storey=f"storey {k}", seed=k)

@@ -32,9 +32,9 @@ def test_groups_stay_together():
     assert np.median(together) < 0.5 * np.median(alone)
 
 
-def test_a_group_waits_for_who_is_held_up():
+def test_a_group_waits_for_who_is_held_up(device):
     """Two of a group begin 8 m behind: those ahead wait, and all leave within a few seconds."""
-    simulation = Simulation(HALL, dt=0.05)
+    simulation = Simulation(HALL, dt=0.05, device=device)
     places = np.array([[14.0, 5.0], [14.0, 5.8], [6.0, 5.0], [6.0, 5.8]])
     simulation.add_people(places, to=simulation.add_exit(RIGHT), groups=4, speed=1.3)
     done = simulation.run(80.0, until="empty")

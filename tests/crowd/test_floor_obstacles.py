@@ -62,8 +62,8 @@ def test_an_obstacle_goes_its_way_where_nobody_is():
     assert obstacle.waited == 0.0
 
 
-def test_an_obstacle_waits_for_who_does_not_go_away():
-    simulation = Simulation(HALL, dt=0.05)
+def test_an_obstacle_waits_for_who_does_not_go_away(device):
+    simulation = Simulation(HALL, dt=0.05, device=device)
     hold = simulation.add_waiting_place(
         shapely.box(9, 4, 11, 6), to=simulation.add_exit(shapely.box(19, 0, 20, 10)), until=8.0
     )
