@@ -107,7 +107,8 @@ def _pictures(report: Report, seconds: float, quick: bool) -> None:
         report.note(
             f"{name}: {count(told.slow_ticks)} looks, {count(told.walks_asked)} asked for first contact, "
             f"{told.walks_stopped} walks stopped, {picture.sent} pictures, work given to the hand "
-            f"{1e3 * told.given:.3g} mJ, {1e3 * told.most_given:.2g} at most; load of the machine: {before} before, {_load()} after."
+            f"{1e3 * told.given:.3g} mJ, {1e3 * told.most_given:.2g} at most; load of the machine: {before} before,"
+            f" {_load()} after."
         )
     for name, priority in (("two threads, FIFO", 10), ("two threads", None)):
         world, way = _pressed_lifter(60.0)

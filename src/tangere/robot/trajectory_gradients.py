@@ -26,7 +26,7 @@ from tangere.robot.cell_kinematics import CellKinematics, body_motion
 from tangere.robot.result import RobotCheck
 from tangere.robot.trajectory_checker import clock_of, configurations_of
 from tangere.robot.workcell import Workcell
-from tangere.runtime import Arrays, InputError, choose_device, to_numpy
+from tangere.runtime import Arrays, InputError, check_kind, choose_device, to_numpy
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +177,7 @@ def time_gradient(
         q: its configurations, (k, dof) of the whole cell.
         times, separation, device, threads: as for `Robot.check`.
     """
+    check_kind(found, RobotCheck, "found")
     plan = _CellPlan(cell, q, times, device, threads)
     table = np.zeros_like(plan.points)
     code = {Status.FREE: GradientStatus.FREE, Status.START: GradientStatus.START}.get(found.status)
@@ -209,6 +210,7 @@ def clearance_gradients(
     Args:
         cell, found, q, times, device, threads: as for `time_gradient`.
     """
+    check_kind(found, RobotCheck, "found")
     plan = _CellPlan(cell, q, times, device, threads)
     segments = found.segments
     count = len(plan.points) - 1
