@@ -16,6 +16,7 @@ from tangere.runtime import InputError, TangereError
 from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Blade, Body, Simulation
 from tangere.soft.cutting import ConnectedParts, Cuts
+from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.model.assembled_bodies import AssembledBodies
 
 SIZE = (2.0, 1.0, 1.0)
@@ -221,7 +222,8 @@ def test_a_block_that_is_cut_through_gains_less_than_a_hundredth_of_what_it_lose
     assert max(energies) - start < 0.01 * (start - min(energies))
 
 
-def test_a_cut_that_fails_leaves_everything_as_it_was(monkeypatch) -> None:
+@pytest.mark.parametrize("where", ["in place", "laid out anew"])
+def test_a_cut_that_fails_leaves_everything_as_it_was(monkeypatch, where) -> None:
     simulation = Simulation([block((6, 3, 3))], device="cpu", threads=1)
     way = lines(0.03, 0.75, 6, slope=0.05)
     for k in range(3):
@@ -233,7 +235,11 @@ def test_a_cut_that_fails_leaves_everything_as_it_was(monkeypatch) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(AssembledBodies, "of", fail)
+        if where == "in place":
+            patched.setattr(InPlaceUpdate, "is_apart", fail)
+        else:
+            patched.setattr(InPlaceUpdate, "fits", lambda *_: False)
+            patched.setattr(AssembledBodies, "of", fail)
         with pytest.raises(KeyboardInterrupt):
             simulation.cut(0, way[3], way[5])
     assert same(state_of(simulation), before)

@@ -308,7 +308,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
             if pipeline.stepping:
                 change(cuts)
             else:
-                pipeline.save()
+                pipeline.save(only_cut=True)
                 try:
                     change(cuts)
                     pipeline.end_change()

@@ -112,6 +112,8 @@ class StepPipeline:
         self.surface_start, self.surface_end = wp.zeros_like(a.surface.rest), wp.zeros_like(a.surface.rest)
         self._map_start, self._map_end = carry_surface(a, self.surface_start), carry_surface(a, self.surface_end)
         self._graphs = PhaseGraphs(device)
+        #: Whether `surface_end` is where surfaces are, and the tree of moves has it in its boxes.
+        self.surfaces_known = False
         self._map_start(len(self.surface_start))
         self.patches = Patches(a)
         self.islands = ContactIslands(a)
@@ -144,6 +146,7 @@ class StepPipeline:
 
     def predict(self) -> None:
         """The free motion of the step is where the solver starts."""
+        self.surfaces_known = False
         self._graphs("predict", self._guess)
 
     def detect(self) -> None:
@@ -174,6 +177,7 @@ class StepPipeline:
             self._graphs("iterations", self._iterate_truncation)
         if self.truncation.not_finite:
             self._raise_not_finite()
+        self.surfaces_known = True
 
     def record(self) -> None:
         """Velocities follow from the moves; the step is done."""
@@ -233,6 +237,12 @@ class StepPipeline:
         self.pull.take_over(pull, sources)
         self.refresh_initial_contacts()
 
+    def fit_here(self) -> None:
+        """Find where surfaces are, and boxes for them (CPU)."""
+        self._map_end(len(self.surface_end))
+        self.patches.fit_here(self.surface_end)
+        self.surfaces_known = True
+
     def fits(self) -> bool:
         """Whether all lists of the step had room; those that had not are given more, and the dofs go back."""
         response = self.options.response
@@ -261,12 +271,14 @@ class StepPipeline:
         """All phases have run once: from now on they may be captured."""
         self._graphs.ready = True
 
-    def save(self) -> None:
-        """Keep what a step changes that the next one goes on from."""
-        wp.copy(self._saved_x, self.assembly.dofs.x)
-        wp.copy(self._saved_v, self.assembly.dofs.v)
+    def save(self, *, only_cut: bool = False) -> None:
+        """Keep what a step changes that the next one goes on from; `only_cut`: it is no step, but a cut between two."""
+        self._saved_only_cut = only_cut
         self._saved_steps, self._saved_layout, self.stepping = self.steps, None, True
-        self.rows.memory.save()
+        if not only_cut:
+            wp.copy(self._saved_x, self.assembly.dofs.x)
+            wp.copy(self._saved_v, self.assembly.dofs.v)
+            self.rows.memory.save()
         self.patches.save()
         if self.cuts is not None:
             self.cuts.save()
@@ -290,10 +302,11 @@ class StepPipeline:
         self.end_change()
         if self.cuts is not None:
             self.cuts.restore()
-        wp.copy(self.assembly.dofs.x, self._saved_x)
-        wp.copy(self.assembly.dofs.v, self._saved_v)
-        self.steps = self._saved_steps
-        self.rows.memory.restore()
+        if not self._saved_only_cut:
+            wp.copy(self.assembly.dofs.x, self._saved_x)
+            wp.copy(self.assembly.dofs.v, self._saved_v)
+            self.rows.memory.restore()
+        self.steps, self.surfaces_known = self._saved_steps, False
         self.patches.restore()
         self.detection.clear()
         self.rows.live.zero_()

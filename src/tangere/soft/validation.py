@@ -82,6 +82,12 @@ def check_no_overlap(assembly: AssembledBodies, meshes: Sequence[Mesh], when: st
     raise InputError(f"{who} touch or overlap {when}, near {place}: response 'hard' needs surfaces apart")
 
 
+def touch_exactly(points: wp.array, ends: np.ndarray, corners: np.ndarray) -> bool:
+    """Whether one of some edges (n, 2) meets its face (n, 3), by numbers of points [m]; decided exactly."""
+    pairs = (wp.array(np.ascontiguousarray(part), dtype=wp.int32, device=points.device) for part in (ends, corners))
+    return bool(np.isfinite(edges_meet_faces(points, *pairs)).any())
+
+
 def raise_not_finite(assembly: AssembledBodies, end: np.ndarray, step: int, dt: float) -> None:
     """Raise because a step ends, for some dof, at a place that is not finite; `end` (n, 3) [m], `dt` [s]."""
     wrong = np.flatnonzero(~np.isfinite(end).all(axis=1))

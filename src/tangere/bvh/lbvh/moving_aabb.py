@@ -59,9 +59,14 @@ class Frame:
         return Frame(bounds[0] + 0.5 * (bounds[1] - bounds[0]), 2.0 ** -max(min(exponent, 1000), -1000))
 
 
-def vertex_boxes(start: wp.array, end: wp.array, until: float, margin: float, frame: Frame) -> wp.array:
-    """Box of each vertex over times 0 … `until` of its way from start to end, grown by `margin` [m] all around."""
-    boxes = wp.empty(len(start), dtype=MovingBox, device=start.device)
+def vertex_boxes(
+    start: wp.array, end: wp.array, until: float, margin: float, frame: Frame, into: wp.array | None = None
+) -> wp.array:
+    """Box of each vertex over times 0 … `until` of its way from start to end, grown by `margin` [m] all around.
+
+    `into`: an array for them, else there is a new one.
+    """
+    boxes = wp.empty(len(start), dtype=MovingBox, device=start.device) if into is None else into
     inputs = [start, end, until, margin, wp.vec3d(*frame.origin), frame.scale]
     launch(_vertex_boxes, len(start), inputs, [boxes], device=start.device, grain=GRAIN)
     return boxes

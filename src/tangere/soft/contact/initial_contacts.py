@@ -30,7 +30,7 @@ class InitialContacts:
 
     def __init__(self, assembly: AssembledBodies, detection: Detection, distance: float) -> None:
         self._assembly, self._detection, self._distance = assembly, detection, distance
-        self._traits = assembly.surface.traits.numpy().copy()
+        self.given_traits = wp.clone(assembly.surface.traits)  #: as if nothing were inside anything
         #: (s,) the gap below which each surface vertex touches other bodies [m]
         self.limits = wp.full(len(assembly.surface.rest), distance, dtype=wp.float64, device=assembly.device)
         self.current = False  #: whether nothing was put anywhere since the last look
@@ -51,7 +51,8 @@ class InitialContacts:
         if not self._checked_apart:
             check_no_overlap(self._assembly, meshes, "where they were put")
         shells = np.repeat(contains_another(meshes), np.diff(self._assembly.vertex_base))
-        self._assembly.surface.traits.assign(np.where(shells, self._traits & ~int(CLOSED), self._traits))
+        traits = self.given_traits.numpy()
+        self._assembly.surface.traits.assign(np.where(shells, traits & ~int(CLOSED), traits))
         if not self._gaps_known:
             self._measure_gaps()
         self.current = self._checked_apart = self._gaps_known = True

@@ -101,10 +101,6 @@ class ConnectedParts:
         """Whether all that was opened is accounted for."""
         return not self._dirty and not self._numbers[UNFINISHED]
 
-    @property
-    def _numbers(self) -> np.ndarray:
-        return self._arrays.numbers.numpy()
-
     def _lay_out(self) -> None:
         simplices, seeds = self._body.arrays.simplex_room, max(1024, 2 * len(self._seeds))
         arrays = FloodArrays()
@@ -115,8 +111,8 @@ class ConnectedParts:
         arrays.numbers = wp.zeros(NUMBERS, dtype=wp.int32, device=self._device)
         arrays.numbers.numpy()[PARTS] = self.parts
         self._limits = wp.zeros(2, dtype=wp.int32, device=self._device)
-        self._arrays, self._known = arrays, self._body.arrays
-        self._run = PreparedLaunch(_flood, [self._body.arrays, arrays, self._limits], self._device, dim=1)
+        self._arrays, self._known, self._numbers = arrays, self._body.arrays, arrays.numbers.numpy()
+        self._run = PreparedLaunch(_flood, [self._body.arrays, arrays, self._limits], self._device, dim=1, serial=True)
 
 
 @wp.func

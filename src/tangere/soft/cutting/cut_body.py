@@ -11,6 +11,7 @@ Sound:    volume, elastic energy and momentum are kept as far as the complex kee
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,22 +22,36 @@ from tangere.shape.tets import TetMesh
 from tangere.soft.body import Body
 from tangere.soft.cutting.connected_parts import ConnectedParts
 from tangere.soft.cutting.cut_surface import CutSurface
-from tangere.soft.cutting.rest_map import to_rest
 from tangere.soft.cutting.simplicial_complex import ComplexChange, SimplicialComplex
 from tangere.soft.cutting.wall_inset import WallFacets, inset_carriers
 
+#: Where points of the world are in the rest shape, from tetrahedra near them or None; and those that have them.
+AtRest = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, np.ndarray | None]]
 #: Segments of a blade are divided until they are at most this many edges long.
 _SEGMENT = 1.0
 #: Points of a blade, at most.
 _MOST_POINTS = 200
 
 
-@dataclass(frozen=True, eq=False)
 class Places:
     """Where the rows of a complex are in the arrays of a simulation: number of the body or -1, and place in it."""
 
-    body: np.ndarray
-    place: np.ndarray
+    def __init__(self, body: np.ndarray, place: np.ndarray) -> None:
+        self._body, self._place, self.count = body, place, len(body)
+
+    @property
+    def body(self) -> np.ndarray:
+        """(count,) number of the body, or -1."""
+        return self._body[: self.count]
+
+    @property
+    def place(self) -> np.ndarray:
+        """(count,) place in it."""
+        return self._place[: self.count]
+
+    def snapshot(self) -> Places:
+        """As they are now."""
+        return Places(self.body, self.place)
 
     def of(self, number: int) -> np.ndarray:
         """The rows of a body, in the order of their places, which rise with them."""
@@ -46,6 +61,17 @@ class Places:
         """In arrays of all bodies, where each begins at its base; -1 for none."""
         return np.where(self.body >= 0, base[self.body] + self.place, -1)
 
+    def append(self, rows: np.ndarray, base: np.ndarray) -> None:
+        """Rows that come after these ones, in arrays of all bodies; -1 for none."""
+        body = np.searchsorted(base, rows, side="right") - 1
+        end = self.count + len(rows)
+        if end > len(self._body):
+            more = np.zeros(end // 2, self._body.dtype)
+            self._body, self._place = (np.concatenate([old, more]) for old in (self.body, self.place))
+        self._body[self.count : end] = body
+        self._place[self.count : end] = np.where(body >= 0, rows - base[body], 0)
+        self.count = end
+
 
 @dataclass(frozen=True, eq=False)
 class Stroke:
@@ -53,6 +79,7 @@ class Stroke:
 
     world: np.ndarray  #: (k, 3) where it was [m]
     rest: np.ndarray  #: (m, 3) in the rest shape, divided [m]
+    near: np.ndarray | None  #: (m,) tetrahedra near them, or None
     divided: np.ndarray  #: (k - 1,) pieces of each segment
 
 
@@ -80,32 +107,37 @@ class CutBody:
         place = np.searchsorted(shape.surface_vertices, at) if isinstance(shape, TetMesh) else at
         self.vertices = Places(np.full(len(at), number), place)
         self._strokes: dict[int, Stroke] = {}
+        self._insets = np.ones(len(at))  # parts of half a kerf of surface vertices; negative where one may stay
+        self._past_insets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._looked_at: list[np.ndarray] = []
 
     # -- what is done to it ------------------------------------------------------------------------------------------
 
-    def cut(self, part: int, start: np.ndarray, end: np.ndarray, x: np.ndarray) -> list[ComplexChange]:
-        """The blade goes on from a polyline to another, in the world (k, 3) [m]; `x` (v, 3) are the vertices now.
+    def cut(self, part: int, start: np.ndarray, end: np.ndarray, at_rest: AtRest) -> list[ComplexChange]:
+        """The blade goes on from a polyline to another, in the world (k, 3) [m].
 
         Where it starts just where it was, the stroke goes on from where it was in the material. Else one begins.
+
+        Args:
+            at_rest: where points of the world are in the rest shape: given points and tetrahedra near them, if known,
+                it says both anew.
         """
         changes = []
         stroke = self._strokes.get(part)
-        if stroke is not None and not np.array_equal(stroke.world, start):
-            changes.append(self.end_stroke())
-            stroke = None
-        if not self._strokes:
-            self.complex.begin_stroke()
-        mine = self._part == part
-        solid = x, self.complex.rest, self.complex.corners[mine]
-        if stroke is None:
+        another = stroke is not None and not np.array_equal(stroke.world, start)
+        if stroke is None or another:
             length = np.linalg.norm(np.diff(start, axis=0), axis=1)
             pieces = np.ceil(np.maximum(length, 1e-300) / (_SEGMENT * self.complex.edge)).astype(int)
             pieces = np.clip(pieces, 1, max(1, _MOST_POINTS // len(pieces)))
-            stroke = Stroke(start, to_rest(_divided(start, pieces), *solid), pieces)
-        reached = to_rest(_divided(end, stroke.divided), *solid)
+            stroke = Stroke(start, *at_rest(_divided(start, pieces), None), pieces)
+        reached, near = at_rest(_divided(end, stroke.divided), stroke.near)
+        if another:
+            changes.append(self.end_stroke())
+        if not self._strokes:
+            self.complex.begin_stroke()
         changes.append(self.complex.cut(stroke.rest, reached, part=part))
         self._follow(changes[-1])
-        self._strokes[part] = Stroke(end.copy(), reached, stroke.divided)
+        self._strokes[part] = Stroke(end.copy(), reached, near, stroke.divided)
         return [change for change in changes if change]
 
     def end_stroke(self) -> ComplexChange:
@@ -121,7 +153,7 @@ class CutBody:
             self.complex.begin_stroke()
         change = self.complex.cut(start, end, part=part)
         self._follow(change)
-        self._strokes[part] = Stroke(end.copy(), end.copy(), np.ones(len(end) - 1, int))
+        self._strokes[part] = Stroke(end.copy(), end.copy(), None, np.ones(len(end) - 1, int))
         return change
 
     def simplices_of(self, part: int) -> np.ndarray:
@@ -164,23 +196,28 @@ class CutBody:
 
     def take_notes(self, change: ComplexChange) -> None:
         """Keep up which vertices are fixed: new ones between two that are."""
-        fixed = np.zeros(change.vertices, bool)
-        fixed[: len(self.fixed)] = self.fixed
-        for m, p, q in change.blended[change.blended[:, 0] >= len(self.fixed)].tolist():
-            fixed[m] = fixed[p] and fixed[q]
-        self.fixed = fixed
+        self.fixed = self.fixed_after(change, self.fixed)
+
+    def fixed_after(self, change: ComplexChange, fixed: np.ndarray) -> np.ndarray:
+        """(v,) bool: which vertices are fixed after a change."""
+        grown = np.concatenate([fixed, np.zeros(change.vertices - len(fixed), bool)])
+        for m, p, q in change.blended[change.blended[:, 0] >= len(fixed)].tolist():
+            grown[m] = grown[p] and grown[q]
+        return grown
 
     def opened_area(self, change: ComplexChange) -> float:
         """Of the walls, one side of each, at rest [m^2]; of a sheet their length times its thickness."""
         if not len(change.opened):
             return 0.0
-        owner, facet = change.opened[:, 0] >> 2, change.opened[:, 0] & 3
-        corners, size = self.complex.corners[owner], self.complex.size
+        owner, facet, size = change.opened[:, 0] >> 2, change.opened[:, 0] & 3, self.complex.size
+        corners = self.complex.arrays.corners.numpy()[owner, :size]
         keep = np.arange(size)[None] != facet[:, None]
-        ends = self.complex.rest[corners[keep].reshape(-1, size - 1)]
+        ends = self.complex.arrays.rest.numpy()[corners[keep].reshape(-1, size - 1)]
         if size == 3:
             return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).sum() * self.given.thickness)
-        return float(0.5 * np.linalg.norm(np.cross(ends[:, 1] - ends[:, 0], ends[:, 2] - ends[:, 0]), axis=1).sum())
+        u, v = ends[:, 1] - ends[:, 0], ends[:, 2] - ends[:, 0]
+        uu, vv, uv = np.einsum("ij,ij->i", u, u), np.einsum("ij,ij->i", v, v), np.einsum("ij,ij->i", u, v)
+        return float(0.5 * np.sqrt(np.maximum(uu * vv - uv * uv, 0.0)).sum())
 
     def opened_vertices(self, changes: list[ComplexChange]) -> np.ndarray:
         """(k,) surface vertices at facets that have just been opened, and on walls that are new."""
@@ -193,46 +230,89 @@ class CutBody:
         new = (triangles >= len(self.vertices.place)).any(axis=1)
         return np.unique(triangles[walls & (new | np.isin(facets, opened))])
 
-    def layout(self, inset: float, *, stay: bool = False) -> dict[int, Body]:
-        """The bodies of all parts by numbers, with walls inset by this part of half a kerf; notes their places.
+    def begin_change(self) -> None:
+        """From here on `looked_at` counts."""
+        self._looked_at = []
 
-        `stay`: see `inset_carriers`.
+    def looked_at(self) -> np.ndarray:
+        """(c,) places of surface triangles that may have changed since `begin_change`."""
+        if len(self._looked_at) == 1:
+            return self._looked_at[0]
+        return np.unique(np.concatenate(self._looked_at or [np.zeros(0, np.int32)]))
+
+    def set_insets(self, inset: float, *, stay: bool, everywhere: bool = False) -> None:
+        """Walls that may have changed, or all, are inset by this part of half a kerf; `stay`: see `inset_carriers`."""
+        if self.surface is None or everywhere:
+            names = np.arange(len(self.surface_dofs))
+        else:
+            store, arrays = self.surface.arrays.store.numpy(), self.surface.arrays
+            names = store[(arrays.corners + 3 * self.looked_at())[:, None] + [0, 1, 2]].ravel()
+            names = names[names >= 0]
+        insets = self.insets(int(names.max(initial=0)) + 1)
+        self._past_insets.append((insets, names, insets[names]))
+        insets[names] = -inset if stay else inset
+
+    def insets(self, count: int) -> np.ndarray:
+        """At least so many: by surface vertex the part of half a kerf by which it is inset, negative where it may stay.
+
+        It is the same array as long as it is long enough.
         """
+        if len(self._insets) < count:
+            self._insets = np.concatenate([self._insets, np.ones(count - len(self._insets))])
+        return self._insets
+
+    def layout(self, fixed: np.ndarray) -> dict[int, Body]:
+        """The bodies of all parts by numbers, and which vertices are fixed (v,); notes the places of their rows."""
+        dof_body, dof_place = np.full(len(self.complex.rest), -1), np.zeros(len(self.complex.rest), np.int64)
+        names = len(self.surface_dofs)
+        vertex_body, vertex_place = np.full(names, -1), np.zeros(names, np.int64)
+        bodies, corners, part = {}, self.complex.corners, self._part
+        of_numbers = {number: own for own, number in self.numbers.items()}
+        for number, body, seen, _ in self.shapes(fixed):
+            used = np.unique(corners[part == of_numbers[number]])
+            dof_body[used], dof_place[used] = number, np.arange(len(used))
+            vertex_body[seen], vertex_place[seen] = number, np.arange(len(seen))
+            bodies[number] = body
+        self.dofs, self.vertices = Places(dof_body, dof_place), Places(vertex_body, vertex_place)
+        return bodies
+
+    def shapes(self, fixed: np.ndarray) -> list[tuple[int, Body, np.ndarray, np.ndarray]]:
+        """Of all parts: the number, the body, its surface vertices, and the places of its triangles."""
         corners, rest, part, name = self.complex.corners, self.complex.rest, self._part, str(self.given.name)
         triangles, owners, walls = self._triangles()
+        places = np.flatnonzero(self.surface.triangles[:, 0] >= 0) if self.surface else np.arange(len(triangles))
         dofs, owners = self.surface_dofs, owners >> 2
         facets = self._wall_facets(triangles, owners, walls)
-        carriers, weights = inset_carriers(
-            facets, np.unique(triangles), dofs, rest, corners, 0.5 * self.kerf * inset, stay=stay
-        )
+        insets = self.insets(len(dofs))[: len(dofs)]
+        depth = 0.5 * self.kerf * np.abs(insets)
+        carriers, weights = inset_carriers(facets, np.unique(triangles), dofs, rest, corners, depth, insets < 0.0)
         at_wall = np.zeros(len(dofs), bool)
         at_wall[facets.corners] = True
         points = np.einsum("ij,ijk->ik", weights, rest[carriers])
-        bodies = {}
-        dof_body, dof_place = np.full(len(rest), -1), np.zeros(len(rest), np.int64)
-        vertex_body, vertex_place = np.full(len(dofs), -1), np.zeros(len(dofs), np.int64)
+        found = []
+        dof_place, vertex_place = np.zeros(len(rest), np.int64), np.zeros(len(dofs), np.int64)
         for own, number in self.numbers.items():
             mine, ours = part == own, part[owners] == own
             used, seen = np.unique(corners[mine]), np.unique(triangles[ours])
-            dof_body[used], dof_place[used] = number, np.arange(len(used))
-            vertex_body[seen], vertex_place[seen] = number, np.arange(len(seen))
+            dof_place[used], vertex_place[seen] = np.arange(len(used)), np.arange(len(seen))
             surface = Mesh(points[seen], vertex_place[triangles[ours]], name=name)
             shape = TetMesh(rest[used], dof_place[corners[mine]], name=name) if self.surface is not None else None
-            bodies[number] = self.given.piece(
+            body = self.given.piece(
                 shape or Mesh(rest[used], dof_place[corners[mine]], name=name),
                 surface,
                 (dof_place[carriers[seen]].astype(np.int32), weights[seen]),
-                fixed=self.fixed[used],
+                fixed=fixed[used],
                 walls=(at_wall[seen], walls[ours]),
                 name=name if own == 0 else f"{name} {own + 1}",
             )
-        self.dofs, self.vertices = Places(dof_body, dof_place), Places(vertex_body, vertex_place)
-        return bodies
+            found.append((number, body, seen, places[ours]))
+        return found
 
     def state(self) -> tuple[Any, ...]:
         """All that later steps depend on (`restore`)."""
         surface = None if self.surface is None else self.surface.state()
-        notes = self.numbers.copy(), self.fixed, self.dofs, self.vertices, self._strokes.copy()
+        places = self.dofs.snapshot(), self.vertices.snapshot()
+        notes = self.numbers.copy(), self.fixed, *places, self._strokes.copy(), self._insets.copy()
         return self.complex.state(), surface, self.parts.state(), notes
 
     def restore(self, state: tuple[Any, ...]) -> None:
@@ -242,21 +322,51 @@ class CutBody:
         if self.surface is not None:
             self.surface.restore(surface)
         self.parts.restore(parts)
-        numbers, self.fixed, self.dofs, self.vertices, strokes = notes
+        numbers, self.fixed, self.dofs, self.vertices, strokes, self._insets = notes
         self.numbers, self._strokes = numbers.copy(), strokes.copy()
+
+    def begin_history(self) -> tuple[Any, ...]:
+        """From here on all can be taken back, by what was touched: by `undo_history`, which wants what this returns."""
+        if self.surface is not None:
+            self.surface.begin_history()
+        self._past_insets = []
+        places = self.dofs, self.dofs.count, self.vertices, self.vertices.count
+        return (
+            self.complex.begin_history(),
+            self.parts.state(),
+            self.numbers.copy(),
+            self.fixed,
+            places,
+            self._strokes.copy(),
+        )
+
+    def undo_history(self, notes: tuple[Any, ...]) -> None:
+        """As it was at `begin_history`."""
+        last, parts, numbers, self.fixed, places, strokes = notes
+        self.complex.undo_history(last)
+        if self.surface is not None:
+            self.surface.undo_history()
+        self.parts.restore(parts)
+        self.numbers, self._strokes = numbers.copy(), strokes.copy()
+        self.dofs, self.dofs.count, self.vertices, self.vertices.count = places[0], places[1], places[2], places[3]
+        while self._past_insets:
+            array, names, before = self._past_insets.pop()
+            array[names] = before
+            self._insets = array
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
     @property
     def _part(self) -> np.ndarray:
         """(n,) which part each simplex belongs to."""
-        return self.complex.arrays.part.numpy()[: len(self.complex.corners)]
+        return self.complex.arrays.part.numpy()[: self.complex.counts[0]]
 
     def _follow(self, change: ComplexChange) -> None:
         if not change:
             return
         if self.surface is not None:
             self.surface.follow()
+            self._looked_at.append(self.surface.looked_at)
         self.parts.note(change)
 
     @property

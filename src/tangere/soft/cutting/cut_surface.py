@@ -64,17 +64,37 @@ class CutSurface:
     def __init__(self, body: SimplicialComplex, *, room: float = 2.0) -> None:
         self._body, self._device = body, wp.get_device("cpu")
         outside = int((body.neighbours < 0).sum())
+        self._history: list[tuple[SurfaceStore, np.ndarray, np.ndarray]] | None = None
         self._build(int(room * outside) + 256, int(room * outside) // 2 + 256)
 
     def follow(self) -> None:
         """What the last step of the body has changed."""
         if self._body.arrays is not self._known or self._facets < 4 * self._body.arrays.simplex_room:  # it has grown
-            self._build(self._arrays.triangle_room, self._arrays.vertex_room, keep=True)
+            self._build(self.arrays.triangle_room, self.arrays.vertex_room, keep=True)
+        before = self._numbers.copy()
         self._follow.run()
         while self._numbers[SHORT_OF_ROOM]:
             self._undo.run()
-            self._build(2 * self._arrays.triangle_room, 2 * self._arrays.vertex_room, keep=True)
+            self._build(2 * self.arrays.triangle_room, 2 * self.arrays.vertex_room, keep=True)
+            before = self._numbers.copy()
             self._follow.run()
+        if self._history is not None:
+            self._history.append((self.arrays, self._log[: self._numbers[LOGGED]].copy(), before))
+
+    def begin_history(self) -> None:
+        """From here on remember what is written, for `undo_history`."""
+        self._history = []
+
+    def undo_history(self) -> None:
+        """As it was at `begin_history`; the body is undone by itself."""
+        while self._history:
+            arrays, log, before = self._history.pop()
+            if arrays is not self.arrays:
+                self.arrays = arrays
+                self._prepare()
+            self._store[log[::-1, 0]] = log[::-1, 1]  # of several of one place the first is written last
+            before[MARK] = self._numbers[MARK]  # only counts up
+            self._numbers[:] = before
 
     def undo(self) -> None:
         """Take back the last `follow`; the body is undone by itself."""
@@ -82,7 +102,7 @@ class CutSurface:
 
     def state(self) -> tuple[SurfaceStore, np.ndarray, np.ndarray]:
         """All that later steps depend on, to go back to after any number of them (`restore`)."""
-        return self._arrays, self._store.copy(), self._numbers.copy()
+        return self.arrays, self._store.copy(), self._numbers.copy()
 
     def restore(self, state: tuple[SurfaceStore, np.ndarray, np.ndarray]) -> None:
         """As it was; the body is restored by itself."""
@@ -90,25 +110,34 @@ class CutSurface:
         mark = int(arrays.numbers.numpy()[MARK])
         arrays.store.numpy()[:], arrays.numbers.numpy()[:] = store, numbers
         arrays.numbers.numpy()[MARK] = mark  # only counts up
-        if arrays is not self._arrays:
-            self._arrays = arrays
+        if arrays is not self.arrays:
+            self.arrays = arrays
             self._prepare()
+
+    @property
+    def looked_at(self) -> np.ndarray:
+        """(c,) places of triangles whose corners, or whose vertices' places, the last step may have changed."""
+        a = self.arrays
+        places = self._log[: self._numbers[LOGGED], 0]
+        corners = places[(places >= a.corners) & (places < a.owners)] - a.corners
+        owners = places[(places >= a.owners) & (places < a.dofs)] - a.owners
+        return np.unique(np.concatenate([corners // 3, owners]))
 
     @property
     def triangles(self) -> np.ndarray:
         """(f, 3) surface vertices; -1 where a place is free."""
-        a, count = self._arrays, self._numbers[TRIANGLES]
+        a, count = self.arrays, self._numbers[TRIANGLES]
         return self._store[a.corners : a.corners + 3 * count].reshape(-1, 3).copy()
 
     @property
     def owners(self) -> np.ndarray:
         """(f,) the facet 4 t + k of each triangle."""
-        return self._store[self._arrays.owners :][: self._numbers[TRIANGLES]].copy()
+        return self._store[self.arrays.owners :][: self._numbers[TRIANGLES]].copy()
 
     @property
     def dofs(self) -> np.ndarray:
         """(s,) the vertex of the solid that carries each surface vertex; -1 where there is none."""
-        return self._store[self._arrays.dofs :][: self._numbers[VERTICES]].copy()
+        return self._store[self.arrays.dofs :][: self._numbers[VERTICES]].copy()
 
     @property
     def walls(self) -> np.ndarray:
@@ -119,24 +148,16 @@ class CutSurface:
     @property
     def touched(self) -> np.ndarray:
         """(c,) triangles that the last step has looked at: their corners, or their vertices' places, may be new."""
-        return self._arrays.touched.numpy()[: self._numbers[TOUCHED], 0].copy()
+        return self.arrays.touched.numpy()[: self._numbers[TOUCHED], 0].copy()
 
     @property
     def _facets(self) -> int:
         """How many facets there are slots for."""
-        return self._arrays.corners - self._arrays.slots
-
-    @property
-    def _numbers(self) -> np.ndarray:
-        return self._arrays.numbers.numpy()
-
-    @property
-    def _store(self) -> np.ndarray:
-        return self._arrays.store.numpy()
+        return self.arrays.corners - self.arrays.slots
 
     def _build(self, triangle_room: int, vertex_room: int, *, keep: bool = False) -> None:
         """Lay out the store; with what is there, or anew from the body."""
-        old = self._arrays if keep else None
+        old = self.arrays if keep else None
         facets = 4 * self._body.arrays.simplex_room
         arrays = SurfaceStore()
         arrays.triangle_room, arrays.vertex_room = triangle_room, vertex_room
@@ -161,16 +182,18 @@ class CutSurface:
                 store[begin : begin + size] = before[ends_before[k] : ends_before[k] + size]
             arrays.numbers.assign(old.numbers)
             arrays.numbers.numpy()[[MARK, LOGGED]] = 0
-        self._arrays = arrays
+        self.arrays = arrays
         self._prepare()
         if old is None:
             inputs = [self._body.arrays, arrays, int(self._body._numbers[layout.SIMPLICES])]
-            PreparedLaunch(_follow, inputs, self._device, dim=1).run()
+            PreparedLaunch(_follow, inputs, self._device, dim=1, serial=True).run()
 
     def _prepare(self) -> None:
-        self._known, inputs = self._body.arrays, [self._body.arrays, self._arrays]
-        self._follow = PreparedLaunch(_follow, [*inputs, 0], self._device, dim=1)
-        self._undo = PreparedLaunch(_undo, [self._arrays], self._device, dim=1)
+        self._numbers, self._store = self.arrays.numbers.numpy(), self.arrays.store.numpy()
+        self._log = self.arrays.log.numpy()
+        self._known, inputs = self._body.arrays, [self._body.arrays, self.arrays]
+        self._follow = PreparedLaunch(_follow, [*inputs, 0], self._device, dim=1, serial=True)
+        self._undo = PreparedLaunch(_undo, [self.arrays], self._device, dim=1, serial=True)
 
 
 @wp.func

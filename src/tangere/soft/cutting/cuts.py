@@ -20,7 +20,9 @@ from tangere.soft.body import Body
 from tangere.soft.cut_engine import CutEvent, enter_cut_engine, kerf_of
 from tangere.soft.cutting.blade_edge import BladeEdge
 from tangere.soft.cutting.cut_body import CutBody
+from tangere.soft.cutting.rest_map import to_rest
 from tangere.soft.cutting.simplicial_complex import ComplexChange
+from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.step import BodiesChange, StepPipeline
 
 #: How walls are inset, one after the other until surfaces are apart: part of half a kerf, `stay` of `inset_carriers`.
@@ -54,6 +56,8 @@ class Cuts:
                 )
         self._saved: dict[int, tuple[Any, ...]] = {}
         self._saved_events: list[CutEvent] = []
+        self.in_place: InPlaceUpdate | None = None  #: of how the bodies are laid out now
+        self._past: list[InPlaceUpdate] = []  # since `save`, the last one is the one in use
         self._saved_blades = [blade.state() for blade in self.blades]
 
     def cut(self, number: int, start: Arrays, end: Arrays) -> None:
@@ -61,7 +65,7 @@ class Cuts:
         begin, stop = checked_blade(start, end)
         own, part = self.find(number)
         self._touch(own)
-        self._change(own, lambda: own.cut(part, begin, stop, self._rows(own, "x")))
+        self._change(own, lambda: own.cut(part, begin, stop, lambda *points: self._at_rest(own, part, *points)))
 
     def end_stroke(self, number: int) -> None:
         """The blade has left a body, and whatever has come off it."""
@@ -108,12 +112,18 @@ class Cuts:
     def save(self) -> None:
         """From here on everything can be taken back."""
         self._saved, self._saved_events = {}, self.events.copy()
+        for update in self._past:
+            update.commit()
+        self._past = [] if self.in_place is None else [self.in_place]
         self._saved_blades = [blade.state() for blade in self.blades]
 
     def restore(self) -> None:
         """As if nothing had been cut since `save`."""
+        for update in reversed(self._past):
+            update.undo()
+        self.in_place = self._past[0] if self._past else None
         for index, state in self._saved.items():
-            self.bodies[index].restore(state)
+            self.bodies[index].undo_history(state)
         self._saved, self.events = {}, self._saved_events.copy()
         for blade, state in zip(self.blades, self._saved_blades, strict=True):
             blade.restore(state)
@@ -123,7 +133,19 @@ class Cuts:
     def _touch(self, own: CutBody) -> None:
         index = self.bodies.index(own)
         if index not in self._saved:
-            self._saved[index] = own.state()
+            self._saved[index] = own.begin_history()
+
+    def _at_rest(
+        self, own: CutBody, part: int, points: np.ndarray, near: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Where points are in the rest shape of a part; see `CutBody.cut`."""
+        update = self.in_place
+        if update is not None and update.assembly is self._pipeline.assembly and update.fits(own):
+            found = update.at_rest(own, part, points, near)
+            if found is not None:
+                return found
+        rest = to_rest(points, self._rows(own, "x"), own.complex.rest, own.simplices_of(part))
+        return rest, np.full(len(points), -1)
 
     def _rows(self, own: CutBody, name: str) -> np.ndarray:
         """What the vertices of a body carry now, as its complex counts them."""
@@ -132,41 +154,84 @@ class Cuts:
 
     def _change(self, own: CutBody, cut: Callable[[], list[ComplexChange]]) -> None:
         """Cut a body, see what has come off, and let the simulation go on with what there is then."""
-        pipeline, assembly = self._pipeline, self._pipeline.assembly
+        pipeline = self._pipeline
         if int(pipeline.rod.count.numpy()[0]):
             raise InputError("cut: a body that a needle is in cannot be cut")
-        x, v = self._rows(own, "x"), self._rows(own, "v")
-        sources = own.vertices.rows(assembly.vertex_base)
-        limits = np.where(sources >= 0, pipeline.initial_contacts.limits.numpy()[sources], np.inf)
-        by_dof = np.full(len(x), np.inf)
-        np.minimum.at(by_dof, own.surface_dofs, limits)
+        self._prepare()
+        own.begin_change()
         changes = cut()
-        for change in changes:
-            x, v = own.blended(change, x), own.blended(change, v)
-            by_dof = _least_blended(change, by_dof)
-            own.take_notes(change)
-        parted = own.separate(len(assembly.bodies))
+        parted = own.separate(len(pipeline.assembly.current))
         for number, of in parted:
             for blade in self.blades:
                 blade.part_off(self.bodies.index(own), own.part_at(number), own.part_at(of))
         if not changes and not parted:
             return
+        if parted or not self._update_in_place(own, changes):
+            self._lay_out_anew(own, changes)
+        for change in changes:
+            own.take_notes(change)
+        self._note(own, changes, parted)
+
+    def _prepare(self) -> None:
+        """Tables for updates in place, if there are none of how the bodies are laid out now."""
+        pipeline = self._pipeline
+        if pipeline.assembly.has_room:
+            pipeline.refresh_initial_contacts()
+            if self.in_place is None or self.in_place.assembly is not pipeline.assembly:
+                self.in_place = InPlaceUpdate(pipeline, self.bodies)
+                self._past.append(self.in_place)
+
+    def _update_in_place(self, own: CutBody, changes: list[ComplexChange]) -> bool:
+        """Bring the buffers of the step up to date; False, and nothing done, where that cannot be."""
+        pipeline = self._pipeline
+        if own.surface is None or not pipeline.assembly.has_room:
+            return False
+        update = self.in_place
+        if update is None or update.assembly is not pipeline.assembly or not update.fits(own):
+            return False
+        opened = np.concatenate([change.opened.ravel() for change in changes])
+        before = len(update.log)
+        for inset, stay in _INSETS:
+            own.set_insets(inset, stay=stay)
+            if not update.apply(own, changes, opened):
+                return False
+            wrong = update.inside_out(own)
+            if wrong is not None:
+                _raise_inside_out(own, wrong)
+            if update.is_apart(own):
+                return True
+            update.undo(before)
+        return False
+
+    def _lay_out_anew(self, own: CutBody, changes: list[ComplexChange]) -> None:
+        """All buffers of the step for the bodies that there are now."""
+        pipeline, assembly = self._pipeline, self._pipeline.assembly
+        x, v = self._rows(own, "x"), self._rows(own, "v")
+        sources = own.vertices.rows(assembly.vertex_base)
+        limits = np.where(sources >= 0, pipeline.initial_contacts.limits.numpy()[sources], np.inf)
+        by_dof = np.full(len(x), np.inf)
+        np.minimum.at(by_dof, own.surface_dofs[: len(limits)], limits)
+        for change in changes:
+            x, v = own.blended(change, x), own.blended(change, v)
+            by_dof = _least_blended(change, by_dof)
         _check_inside_out(own, changes, x)
         known = np.minimum(by_dof[own.surface_dofs], pipeline.options.distance)
         known[: len(limits)] = limits
         sources = np.concatenate([sources, np.full(len(known) - len(sources), -1)])
         opened = np.zeros(len(known), bool)
         opened[own.opened_vertices(changes)] = True
-        for inset, stay in _INSETS:
+        fixed = own.fixed
+        for change in changes:
+            fixed = own.fixed_after(change, fixed)
+        tries = [(inset, stay, everywhere) for everywhere in (False, True) for inset, stay in _INSETS]
+        for inset, stay, everywhere in tries:
+            own.set_insets(inset, stay=stay, everywhere=everywhere)
             try:
-                pipeline.change_bodies(
-                    self._bodies_change(own, own.layout(inset, stay=stay), (x, v), (sources, known, opened))
-                )
+                pipeline.change_bodies(self._bodies_change(own, own.layout(fixed), (x, v), (sources, known, opened)))
                 break
             except InputError:
-                if (inset, stay) == _INSETS[-1]:
+                if (inset, stay, everywhere) == tries[-1]:
                     raise
-        self._note(own, changes, parted)
 
     def _bodies_change(
         self,
@@ -177,17 +242,19 @@ class Cuts:
     ) -> BodiesChange:
         """The bodies of all parts in their places, and all others as they are; columns as the complex counts rows."""
         assembly, limits = self._pipeline.assembly, self._pipeline.initial_contacts.limits.numpy()
-        count = len(assembly.bodies) + sum(number >= len(assembly.bodies) for number in parts)
+        count = len(assembly.current) + sum(number >= len(assembly.current) for number in parts)
         bodies, columns = [], ([], [], [], [], [])
+        others = {} if assembly.outdated is None or self.in_place is None else self.in_place.bodies_now(but=own)
         for number in range(count):
             if number in parts:
                 bodies.append(parts[number])
                 dofs, vertices = own.dofs.of(number), own.vertices.of(number)
                 rows = *(column[dofs] for column in of_dofs), *(column[vertices] for column in of_vertices)
             else:
-                bodies.append(assembly.bodies[number])
+                body, places, _ = others.get(number, (assembly.current[number], assembly.used.vertices[number], None))
+                bodies.append(body)
                 begin = assembly.dof_base[number]
-                end, vertices = begin + assembly.used.dofs[number], assembly.vertex_rows(number)
+                end, vertices = begin + assembly.used.dofs[number], assembly.vertex_base[number] + places
                 x_all, v_all = assembly.dofs.x.numpy(), assembly.dofs.v.numpy()
                 nothing = np.zeros(len(vertices), bool)
                 rows = x_all[begin:end], v_all[begin:end], vertices, limits[vertices], nothing
@@ -243,13 +310,17 @@ def _check_inside_out(own: CutBody, changes: list[ComplexChange], x: np.ndarray)
     if own.complex.size == 3 or not changes:
         return
     changed = np.unique(np.concatenate([change.changed for change in changes]))
-    a, b, c, d = np.moveaxis(x[own.complex.corners[changed]], 1, 0)
+    corners = own.complex.arrays.corners.numpy()[changed]
+    a, b, c, d = np.moveaxis(x[corners], 1, 0)
     wrong = np.flatnonzero(np.einsum("ij,ij->i", np.cross(b - a, c - a), d - a) <= 0.0)
     if len(wrong):
-        place = x[own.complex.corners[changed[wrong[0]]]].mean(axis=0).round(6).tolist()
-        raise TangereError(
-            f"cut: body {own.given.name!r} is inside out near {place}, where the blade is; nothing was cut"
-        )
+        _raise_inside_out(own, x[corners[wrong[0]]])
+
+
+def _raise_inside_out(own: CutBody, corners: np.ndarray) -> None:
+    """Say that a tetrahedron, (4, 3) where it is [m], is inside out."""
+    place = corners.mean(axis=0).round(6).tolist()
+    raise TangereError(f"cut: body {own.given.name!r} is inside out near {place}, where the blade is; nothing was cut")
 
 
 enter_cut_engine(Cuts)

@@ -9,6 +9,7 @@ Sound:    a step is done or undone as a whole. After each the complex is valid: 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,8 +56,8 @@ _BY_VERTEX = (
     "vertex_mark",
 )
 _BY_VERTEX += ("vertex_kept",)
-#: What a step counts up or writes before it reads.
-_SCRATCH = ("mark", "changed", "kept", "twin", "vertex_mark", "vertex_kept")
+#: What a step counts up or writes before it reads; the last three are of vertices that it puts on the cut.
+_SCRATCH = ("mark", "changed", "kept", "twin", "vertex_mark", "vertex_kept", "near", "near_length", "level")
 _JOURNAL = ("journal", "journal_corners", "journal_neighbours", "journal_words")
 _VERTEX_JOURNAL = ("vertex_journal", "vertex_journal_rest", "vertex_journal_normal", "vertex_journal_height")
 _VERTEX_JOURNAL += ("vertex_journal_words",)
@@ -140,6 +141,7 @@ class SimplicialComplex:
         self._points = 0
         self._counter = 0
         self._last: dict[int, tuple[np.ndarray, int]] = {}
+        self._history: list[Callable[[], None]] | None = None  # how to take back all since `begin_history`
         self._give_points(_POINTS)
         self._prepare()
 
@@ -156,6 +158,16 @@ class SimplicialComplex:
         return self._numpy("neighbours")[: self._numbers[layout.SIMPLICES], : self.size].copy()
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """How many simplices and vertices there are."""
+        return int(self._numbers[layout.SIMPLICES]), int(self._numbers[layout.VERTICES])
+
+    @property
+    def tree(self) -> wp.Bvh:
+        """Over the first simplices, at rest; others are bisected from them (`ComplexArrays.next`)."""
+        return self._tree
+
+    @property
     def rest(self) -> np.ndarray:
         """(v, 3) vertices at rest [m]."""
         return self._numpy("rest")[: self._numbers[layout.VERTICES]].copy()
@@ -164,6 +176,16 @@ class SimplicialComplex:
 
     def begin_stroke(self) -> None:
         """The blade starts anew: it knows no sides yet."""
+        lists = {which: self._list(which) for which in (layout.ON, layout.WAITING)}
+
+        def back() -> None:
+            self._numbers[layout.STROKE] -= 1
+            for which, items in lists.items():
+                self._numpy("lists")[which, : len(items)] = items
+                self._numpy("lengths")[which] = len(items)
+
+        if self._history is not None:
+            self._history.append(back)
         self._numbers[layout.STROKE] += 1
         lengths = self._numpy("lengths")
         lengths[layout.ON] = lengths[layout.WAITING] = 0
@@ -209,6 +231,8 @@ class SimplicialComplex:
         change = self._run("_end")
         if self._numbers[layout.UNDECIDED]:
             self._undo.run()
+            if self._history is not None:
+                self._history.pop()
             self._guesses_view[0] = 0
             change = self._run("_end")
         return change
@@ -217,8 +241,45 @@ class SimplicialComplex:
         """Take back the last step, once."""
         self._undo.run()
 
+    def begin_history(self) -> dict[int, tuple[np.ndarray, int]]:
+        """From here on remember what each step has changed, for `undo_history`, which wants what this returns."""
+        self._history = []
+        return self._last.copy()
+
+    def undo_history(self, last: dict[int, tuple[np.ndarray, int]]) -> None:
+        """As it was at `begin_history`; forgets how it went."""
+        while self._history:
+            self._history.pop()()
+        self._last = last.copy()
+
+    def _journal(self) -> Callable[[], None]:
+        """How to take back the last step, whatever comes after it."""
+        n, count = self._numbers, self._numpy("journal_lengths").copy()
+        names = [(name, count[0]) for name in _JOURNAL] + [(name, count[1]) for name in _VERTEX_JOURNAL]
+        rows = {name: self._numpy(name)[:size].copy() for name, size in names}
+        places = [layout.SIMPLICES_BEFORE, layout.VERTICES_BEFORE, layout.ON_BEFORE]
+        before, waiting = n[places].copy(), self._list(layout.WAITING_BEFORE)
+
+        def back() -> None:
+            for name, values in rows.items():
+                self._numpy(name)[: len(values)] = values
+            self._numpy("journal_lengths")[:] = count
+            self._numbers[places] = before
+            self._numpy("lists")[layout.WAITING_BEFORE, : len(waiting)] = waiting
+            self._numpy("lengths")[layout.WAITING_BEFORE] = len(waiting)
+            self._undo.run()
+
+        return back
+
     def name_part(self, part: int, of: int) -> None:
         """A part has come off another one: the blade has gone as far in both."""
+
+        def back() -> None:
+            labels = self._numpy("part")
+            labels[labels == part] = of
+
+        if self._history is not None:
+            self._history.append(back)
         if of in self._last:
             self._last[part] = self._last[of]
 
@@ -270,6 +331,8 @@ class SimplicialComplex:
             self._grow()
             getattr(self, which).run()
         n = self._numbers
+        if self._history is not None:
+            self._history.append(self._journal())
         blended = [self._list(k) for k in (layout.BLENDED, layout.BLENDED_P, layout.BLENDED_Q)]
         return ComplexChange(
             changed=self._list(layout.CHANGED),
@@ -298,9 +361,11 @@ class SimplicialComplex:
         self._blade_points, self._blade_numbers = self._blade.points.numpy(), self._blade.numbers.numpy()
         self._count_view, self._guesses_view = self._count.numpy(), self._guesses.numpy()
         tree = wp.uint64(self._tree.id)
-        self._cut = PreparedLaunch(cut, [self.arrays, tree, self._blade, self._count, self._options], device, dim=1)
-        self._end = PreparedLaunch(end_stroke, [self.arrays, self._guesses, self._options], device, dim=1)
-        self._undo = PreparedLaunch(undo, [self.arrays], device, dim=1)
+        self._cut = PreparedLaunch(
+            cut, [self.arrays, tree, self._blade, self._count, self._options], device, dim=1, serial=True
+        )
+        self._end = PreparedLaunch(end_stroke, [self.arrays, self._guesses, self._options], device, dim=1, serial=True)
+        self._undo = PreparedLaunch(undo, [self.arrays], device, dim=1, serial=True)
 
     def _ancestors(self, points: np.ndarray, corners: np.ndarray) -> wp.Bvh:
         """A tree over the boxes of the first simplices."""

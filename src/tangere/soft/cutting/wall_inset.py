@@ -16,9 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 #: Walls around a vertex look the same way if the cosine to their mean is more than this.
-_SAME_WAY = 0.1
+SAME_WAY = 0.1
 #: Mean normals are stretched so that each wall is half a kerf away, at most this much.
-_MOST_STRETCHED = 2.0
+MOST_STRETCHED = 2.0
+#: Simplices have a point equally well if its least weights differ by less: then the first one carries it.
+COARSE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +38,8 @@ def inset_carriers(
     dofs: np.ndarray,
     rest: np.ndarray,
     simplices: np.ndarray,
-    depth: float,
-    *,
-    stay: bool = False,
+    depth: np.ndarray,
+    stay: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """What carries the surface vertices: for each four vertices of the body (s, 4), and their weights (s, 4).
 
@@ -47,8 +48,9 @@ def inset_carriers(
         dofs: (s,) the vertex of the body at each surface vertex.
         rest: (v, 3) vertices of the body at rest [m].
         simplices: (n, 3 or 4) of the body.
-        depth: half a kerf [m].
-        stay: of vertices at one place around which normals cancel, the one where they do so most stays.
+        depth: (s,) half a kerf, or less [m].
+        stay: (s,) bool: of vertices at one place around which normals cancel, the one where they do so most stays, if
+            it may.
     """
     count = len(dofs)
     carriers, weights = np.repeat(dofs[:, None], 4, axis=1), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
@@ -63,19 +65,19 @@ def inset_carriers(
     cosine = np.einsum("ij,ij->i", normals, mean[vertex]) / np.linalg.norm(normals, axis=1)
     least = np.full(count, np.inf)
     np.minimum.at(least, vertex, cosine)
-    alone = least > _SAME_WAY
-    mean *= np.clip(1.0 / np.where(alone, least, 1.0), 1.0, _MOST_STRETCHED)[:, None]
+    alone = least > SAME_WAY
+    mean *= np.clip(1.0 / np.where(alone, least, 1.0), 1.0, MOST_STRETCHED)[:, None]
     crowded = _crowded(vertex[~alone[vertex]], used, rest[dofs])
-    if stay:
+    if stay.any():
         whole = np.bincount(vertex, np.linalg.norm(normals, axis=1), count)
-        crowded = _without_first(crowded, rest[dofs], size / np.where(whole > 0.0, whole, 1.0))
+        crowded = _without_first(crowded, rest[dofs], size / np.where(whole > 0.0, whole, 1.0), stay)
     mean[crowded] = _outward(crowded, vertex, rest[dofs], rest[simplices[owners]].mean(axis=1))
     alone[crowded] = True
     moved = alone[vertex]
     vertex, owners = vertex[moved], owners[moved]
     way = mean[vertex]
-    found = _weights_in(rest[dofs[vertex]] - depth * way, rest[simplices[owners]])
-    inside = found.min(axis=1)
+    found = _weights_in(rest[dofs[vertex]] - depth[vertex][:, None] * way, rest[simplices[owners]])
+    inside = np.floor(found.min(axis=1) / COARSE)
     order = np.lexsort((owners, -inside, vertex))  # of the simplices at a vertex the one that has it best
     best = order[np.unique(vertex[order], return_index=True)[1]]
     corners = simplices[owners[best]]
@@ -90,15 +92,15 @@ def _crowded(asked: np.ndarray, used: np.ndarray, places: np.ndarray) -> np.ndar
     return np.intersect1d(asked, used[count[group.ravel()] > 1])
 
 
-def _without_first(crowded: np.ndarray, places: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """Without the one of each place that is the least by these numbers, where there are several."""
+def _without_first(crowded: np.ndarray, places: np.ndarray, by: np.ndarray, stay: np.ndarray) -> np.ndarray:
+    """Without the one of each place that is the least by these numbers, where there are several, if it may stay."""
     if not len(crowded):
         return crowded
     _, group, count = np.unique(places[crowded], axis=0, return_inverse=True, return_counts=True)
     order = np.lexsort((by[crowded], group.ravel()))
     first = order[np.unique(group.ravel()[order], return_index=True)[1]]
     left = np.ones(len(crowded), bool)
-    left[first[count > 1]] = False
+    left[first[(count > 1) & stay[crowded[first]]]] = False
     return crowded[left]
 
 

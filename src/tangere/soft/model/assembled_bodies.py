@@ -249,6 +249,7 @@ def _live(base: np.ndarray, places: list[np.ndarray]) -> np.ndarray | slice:
 COLOURINGS = 4
 #: Edges between faces whose normals differ by more than this are sharp [degrees].
 SHARP = 30.0
+SHARP_COSINE = float(np.cos(np.radians(SHARP)))
 #: Bits of `AssembledBodies.traits`; the last two are of what a blade has opened, of a solid or of a sheet.
 CLOSED = wp.constant(1)
 STILL = wp.constant(2)
@@ -264,7 +265,7 @@ def sharp_edges(mesh: Mesh) -> np.ndarray:
     pair = np.flatnonzero(sides == 2)
     one, other = (mesh.face_normals[around.indices[around.offsets[pair] + k]] for k in range(2))
     sharp = sides != 2
-    sharp[pair] = np.einsum("ij,ij->i", one, other) < np.cos(np.radians(SHARP))
+    sharp[pair] = np.einsum("ij,ij->i", one, other) < SHARP_COSINE
     return np.flatnonzero(sharp).astype(np.int32)
 
 

@@ -59,7 +59,7 @@ def material_of(body: Body) -> ElasticMaterial:
     )
 
 
-def _moduli(body: Body) -> tuple[float, float]:
+def lame_moduli(body: Body) -> tuple[float, float]:
     """mu and lam of the energy above [Pa]."""
     young, nu = body.youngs_modulus, body.poisson
     mu = young / (2.0 * (1.0 + nu))
@@ -71,14 +71,14 @@ def _tet_matrix(solid: TetMesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.
     corners = solid.vertices[solid.tets]
     inverse = np.linalg.inv(np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2))
     gradients = np.concatenate([-inverse.sum(axis=1, keepdims=True), inverse], axis=1)
-    return _stiffness(solid.tets, gradients, _moduli(body)[0] * solid.volumes)
+    return _stiffness(solid.tets, gradients, lame_moduli(body)[0] * solid.volumes)
 
 
 def _sheet_matrix(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     corners = mesh.vertices[mesh.faces]
     against = np.roll(corners, 1, axis=1) - np.roll(corners, -1, axis=1)  # the side opposite each corner
     gradients = np.cross(mesh.face_normals[:, None], against) / (2.0 * mesh.face_areas)[:, None, None]
-    return _stiffness(mesh.faces, gradients, _moduli(body)[0] * mesh.face_areas * body.thickness)
+    return _stiffness(mesh.faces, gradients, lame_moduli(body)[0] * mesh.face_areas * body.thickness)
 
 
 def _stiffness(elements: np.ndarray, gradients: np.ndarray, scale: np.ndarray):
@@ -114,7 +114,7 @@ def _bending_matrix(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _tet_elements(solid: TetMesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    mu, lam = _moduli(body)
+    mu, lam = lame_moduli(body)
     laws = np.stack(
         [lam * solid.volumes, 1.0 / (6.0 * solid.volumes), np.full(len(solid.tets), 1.0 + mu / lam)], axis=1
     )
@@ -122,7 +122,7 @@ def _tet_elements(solid: TetMesh, body: Body) -> tuple[np.ndarray, np.ndarray, n
 
 
 def _sheet_elements(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    mu, lam = _moduli(body)
+    mu, lam = lame_moduli(body)
     areas = mesh.face_areas
     laws = np.stack([lam * areas * body.thickness, 1.0 / (2.0 * areas), np.full(len(areas), 1.0 + mu / lam)], axis=1)
     others = np.stack([np.roll(mesh.faces, -1, axis=1), np.roll(mesh.faces, -2, axis=1)], axis=2).reshape(-1, 2)

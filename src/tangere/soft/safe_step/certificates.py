@@ -45,7 +45,7 @@ class Certificates:
         device = edges.device
         assert device is not None
         self._device, self._lists = device, lists
-        self._certified, self._near = (wp.zeros(lists.count, dtype=wp.int32, device=device) for _ in range(2))
+        self.certified, self._near = (wp.zeros(lists.count, dtype=wp.int32, device=device) for _ in range(2))
         self._last_end: wp.array | None = None
         #: Arrays, the places in them that have changed, and what was there; None: nobody will ask.
         self._changes: list[tuple[wp.array, Any, np.ndarray]] | None = None
@@ -87,8 +87,8 @@ class Certificates:
         lists = self._lists
         inputs = [lists.cluster_offsets, lists.clusters, changed, wanted]
         inputs += [lists.at_rest, start, end, least]
-        launch(_certify, lists.count, inputs, [self._certified], device=self._device, grain=GRAIN)
-        return self._certified
+        launch(_certify, lists.count, inputs, [self.certified], device=self._device, grain=GRAIN)
+        return self.certified
 
     def certify_simd(
         self, start: wp.array, end: wp.array, least: float, patches: wp.array, *, new_step: bool
@@ -104,7 +104,7 @@ class Certificates:
         if new_step:
             known = FROM_END if self._ended_at(start) else UNKNOWN
         last_end, self._last_end = self._last_end, None  # until all is known again, should something stop this
-        outputs = [self._maps, self._errors, self._certified]
+        outputs = [self._maps, self._errors, self.certified]
         inputs = [patches, self._reference, *moves, int(known)]
         launch(simd_certify, len(patches), inputs, outputs, device=self._device, grain=GRAIN)
         if new_step:
@@ -114,7 +114,12 @@ class Certificates:
         last_end = wp.empty_like(end) if last_end is None else last_end
         wp.copy(last_end, end)
         self._last_end = last_end
-        return self._certified
+        return self.certified
+
+    @property
+    def clearances(self) -> list[wp.array]:
+        """Of the references at rest and now: where it is 0 a patch is never certified (CPU)."""
+        return [self._lists.at_rest.clearance, self._reference.clearance]
 
     def save(self) -> None:
         """From now on remember how to `restore`."""
@@ -131,7 +136,7 @@ class Certificates:
         if self._changes is None:
             return
         reference, kept = self._reference, self._kept
-        waiting = (self._certified.numpy() == 1) | (reference.clearance.numpy() <= 0.0) | (kept.wait.numpy() > 0)
+        waiting = (self.certified.numpy() == 1) | (reference.clearance.numpy() <= 0.0) | (kept.wait.numpy() > 0)
         patches = np.flatnonzero(~waiting)
         begin, end = reference.offsets.numpy()[[patches, patches + 1]]
         around = np.repeat(begin - np.cumsum(end - begin) + (end - begin), end - begin) + np.arange((end - begin).sum())

@@ -72,10 +72,11 @@ def edges_and_ears(topology: Topology) -> np.ndarray:
     The edges of an ear, a vertex with at most three neighbours, may all have a vertex in common with a face that it
     passes through: the corner of a sheet that folds over.
     """
-    return np.concatenate([topology.edges, np.repeat(_ears(topology)[:, None], 2, axis=1)]).astype(np.int32)
+    return np.concatenate([topology.edges, np.repeat(ears(topology)[:, None], 2, axis=1)]).astype(np.int32)
 
 
-def _ears(topology: Topology) -> np.ndarray:
+def ears(topology: Topology) -> np.ndarray:
+    """Vertices with at most three neighbours."""
     degree = np.diff(topology.vertex_neighbours.offsets)
     return np.flatnonzero((degree > 0) & (degree <= 3))
 
@@ -119,7 +120,7 @@ def build_patches(
     place_of_edge = place_of_face[topology.edge_faces.indices[topology.edge_faces.offsets[:-1]]]
     place_of_vertex = np.full(topology.vertex_count, -1)
     place_of_vertex[items.ravel()] = np.repeat(np.arange(len(items)), 3)
-    place_of_edge = np.concatenate([place_of_edge, place_of_vertex[_ears(topology)]])
+    place_of_edge = np.concatenate([place_of_edge, place_of_vertex[ears(topology)]])
     patch_of_edge = patch_of_place[place_of_edge]
     clearance = _clearances(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
     clearance[mixed] = 0.0

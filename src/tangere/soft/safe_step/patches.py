@@ -76,6 +76,7 @@ class Patches:
             self._bvh8_static, self._bvh8_moving = MovingWideBvh(self.tree), MovingWideBvh(self.tree)
             self.changes = ChangeTracker(self.tree, self.lists, self._bvh8_static.levels, len(assembly.surface.rest))
             self._static_boxes, self.moving_boxes = self.tree.fit(here), self.tree.fit(here)
+            self.moving_vertex_boxes = here  #: (s,) `MovingBox`
         self.fit_moving(assembly.surface.rest, assembly.surface.rest, 0.0)
 
     def fit_moving(
@@ -101,7 +102,7 @@ class Patches:
         dirty = self.changes.all if changed is None else self.changes.dirty_sets(changed)
         certified = self.certificates.certify_simd(start, end, least, dirty.patches, new_step=changed is None)
         if dirty is self.changes.all:
-            self.moving_vertex_boxes = vertex_boxes(start, end, 1.0, least, self.frame)
+            vertex_boxes(start, end, 1.0, least, self.frame, into=self.moving_vertex_boxes)
         else:
             ways = (wp.array(x.numpy()[dirty.vertices], dtype=wp.vec3d, device=self.device) for x in (start, end))
             self.moving_vertex_boxes.numpy()[dirty.vertices] = vertex_boxes(*ways, 1.0, least, self.frame).numpy()
@@ -122,6 +123,16 @@ class Patches:
         boxes = refit(self._static_boxes, vertices, self._all, self._everywhere)
         bvh8 = self._bvh8_static.fit(boxes.nodes, self.changes.all.child_masks)
         return FittedTree(vertices, boxes, certified, self._all, self._everywhere, self._all, bvh8)
+
+    def patches_at(self, clusters: np.ndarray) -> np.ndarray:
+        """(k,) the patches that have one of these clusters, or have it around them, some more than once (CPU)."""
+        return self.changes.patches_at(clusters)
+
+    def fit_here(self, positions: wp.array) -> None:
+        """Fit the boxes of moves to surfaces that are at rest somewhere (CPU)."""
+        every = self.changes.all
+        vertex_boxes(positions, positions, 1.0, 0.0, self.frame, into=self.moving_vertex_boxes)
+        refit(self.moving_boxes, self.moving_vertex_boxes, every.clusters, every.nodes)
 
     def save(self) -> None:
         """From now on remember how to `restore` what is certified."""

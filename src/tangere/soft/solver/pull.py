@@ -30,13 +30,13 @@ class Pull:
         """`start` is where the dofs are when a step begins, `y` their free motion, `inertia` m / dt^2."""
         device = assembly.device
         self._assembly, self._islands, self._inertia = assembly, islands, inertia
-        self._plain = wp.clone(inertia)
+        self.plain_inertia = wp.clone(inertia)
         self._anchored = islands.anchored.numpy().copy()
         self._vertex = wp.zeros(1, dtype=wp.int32, device=device)
         self._target = wp.zeros(1, dtype=wp.vec3d, device=device)
         self._stiffness = wp.zeros(1, dtype=wp.float64, device=device)
         spring = [self._vertex, self._target, self._stiffness]
-        carried = [assembly.surface, assembly.dofs, start, self._plain]
+        carried = [assembly.surface, assembly.dofs, start, self.plain_inertia]
         self._apply = PreparedLaunch(_apply, [*spring, *carried, y, inertia], device, serial=True)
 
     def attach(self, body: int, vertex: int, to: Sequence[float], stiffness: float | None) -> None:
@@ -76,7 +76,7 @@ class Pull:
     def release(self) -> None:
         """Pull nothing."""
         self._stiffness.zero_()
-        wp.copy(self._inertia, self._plain)
+        wp.copy(self._inertia, self.plain_inertia)
         self._islands.anchored.assign(self._anchored)
 
     def anchor(self, body: int, *, on: bool = True) -> None:
@@ -90,8 +90,8 @@ class Pull:
 
     def set_inertia(self, inertia: np.ndarray) -> None:
         """m / dt^2 of steps of another length."""
-        self._plain.assign(inertia)
-        wp.copy(self._inertia, self._plain)
+        self.plain_inertia.assign(inertia)
+        wp.copy(self._inertia, self.plain_inertia)
 
     def __call__(self) -> None:
         """After the free motion is known."""

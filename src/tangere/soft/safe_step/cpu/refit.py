@@ -52,6 +52,10 @@ class ChangeTracker:
         child_masks = wp.full(int(self._levels[-1]), 255, dtype=wp.uint8, device="cpu")
         self.all = DirtySets(np.arange(vertices), patches, *ones, child_masks)  #: everything is new
 
+    def patches_at(self, clusters: np.ndarray) -> np.ndarray:
+        """The patches that have one of these clusters in their lists."""
+        return self._at_cluster.of(clusters)
+
     def dirty_sets(self, changed: wp.array) -> DirtySets:
         """What is new where these vertices, (s,) uint8, have new moves."""
         vertices = np.flatnonzero(changed.numpy())

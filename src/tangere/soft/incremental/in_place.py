@@ -1,0 +1,220 @@
+"""A cut in place: all that a simulation knows of a solid body that is cut, brought up to date by what is touched.
+
+Question: a blade has gone on through a body; what changes in the buffers of the step, and only there?
+Method:   dofs and what holds them together (`dof_update`), faces, edges and clusters (`face_update`), walls, areas and
+          sharp edges (`wall_update`), each by a kernel over what the cut has touched; then the exact test of what was
+          put elsewhere (`local_overlap`). Arrays have room and do not move, so prepared launches stay valid. Patches
+          that have lost or gained a face have no certificate any more, and are searched, until all is laid out anew:
+          that is done where some room is used up.
+Sound:    the same dofs, rows, faces and features as if everything were laid out anew; only their order is another. What
+          is written is noted, and can be put back (`undo_log`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from tangere.bvh.lbvh import vertex_boxes
+from tangere.runtime import PreparedLaunch
+from tangere.soft.incremental import dof_update, face_update, wall_update
+from tangere.soft.incremental.local_overlap import find_uncertain
+from tangere.soft.incremental.room import BodyRoom, SharedRoom
+from tangere.soft.incremental.undo_log import UndoLog, host
+from tangere.soft.safe_step.cpu.refit import refit
+from tangere.soft.validation import touch_exactly
+
+if TYPE_CHECKING:
+    from tangere.soft.cutting.cut_body import CutBody
+    from tangere.soft.step import StepPipeline
+
+#: Pairs that are asked exactly, at most.
+_MOST_PAIRS = 65536
+
+
+class InPlaceUpdate:
+    """Updates of one layout of the bodies of a simulation."""
+
+    def __init__(self, pipeline: StepPipeline, bodies: list[CutBody]) -> None:
+        self._pipeline, self.assembly = pipeline, pipeline.assembly
+        self.log = UndoLog()
+        self._shared = SharedRoom(pipeline)
+        self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies if own.surface}
+        self._retired: list[np.ndarray] = []
+        device = self.assembly.device
+        self._pair_count = wp.zeros(1, dtype=wp.int32, device=device)
+        self._pairs = wp.zeros((_MOST_PAIRS, 5), dtype=wp.int32, device=device)
+        patches = pipeline.patches
+        self._changed = wp.zeros(len(patches.tree.clusters), dtype=wp.uint8, device=device)
+        self._dirty = wp.zeros(len(patches.tree.first), dtype=wp.uint8, device=device)
+
+    def fits(self, own: CutBody) -> bool:
+        """Whether a body can be updated here: its own arrays are those that there was room for."""
+        room = self._bodies.get(id(own))
+        return room is not None and room[0].fits(own)
+
+    def apply(self, own: CutBody, changes: list[Any], opened: np.ndarray) -> bool:
+        """Bring everything up to date; False, and nothing done, if some room is used up.
+
+        Args:
+            changes: of the complex.
+            opened: facets that have just been opened.
+        """
+        room, launches = self._bodies[id(own)]
+        before = len(self.log)
+        done = room.set_input(own, changes, opened)
+        for kernels, arrays in launches if done else ():
+            for kernel in kernels:
+                if done:
+                    kernel.run()
+                    done = not room.is_full
+            self.log.take(room.write_log, *arrays)
+            if not done:
+                break
+        if not done:
+            self.undo(before)
+            return False
+        count = len(self._retired)
+        self._retired.append(room.retired())
+        self.log.call(lambda: self._retired.__delitem__(slice(count, None)))
+        self._forget_certificates(room)
+        self._tell(own, room)
+        return True
+
+    def at_rest(
+        self, own: CutBody, part: int, points: np.ndarray, near: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where points are in the rest shape of a part, and the tetrahedra that have them; None if that is not sure."""
+        room, _ = self._bodies[id(own)]
+        return room.at_rest(part, points, near)
+
+    def inside_out(self, own: CutBody) -> np.ndarray | None:
+        """(4, 3) the corners of a tetrahedron that was cut and is inside out where it is; None if there is none [m]."""
+        return self._bodies[id(own)][0].inside_out()
+
+    def is_apart(self, own: CutBody) -> bool:
+        """Whether what was put elsewhere touches nothing; decided exactly."""
+        room, _ = self._bodies[id(own)]
+        patches, here = self._pipeline.patches, self._pipeline.surface_end
+        self._fit_boxes(room)
+        inputs = [room.faces, room.walls, room.write_log, patches.tree.arrays, patches.moving_boxes.nodes]
+        inputs += [patches.moving_vertex_boxes, here, self.assembly.surface.traits, self._pair_count, self._pairs]
+        if room.asking is None:
+            room.asking = PreparedLaunch(find_uncertain, inputs, self.assembly.device, dim=1, serial=True)
+        room.asking.run()
+        count = int(host(self._pair_count)[0])
+        if room.is_full:
+            host(room.write_log.numbers)[:] = 0
+            return False
+        if not count:
+            return True
+        pairs = host(self._pairs)[:count]
+        return not touch_exactly(here, pairs[:, :2], pairs[:, 2:])
+
+    def undo(self, down_to: int = 0) -> None:
+        """Put back what was written after so many entries of the log."""
+        self.log.undo(down_to)
+
+    def commit(self) -> None:
+        """All that was written stays; what it has left may be used again."""
+        self.log.forget()
+        for blocks in self._retired:
+            self._shared.free(blocks)
+        self._retired = []
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _prepared(self, room: BodyRoom) -> tuple[BodyRoom, list[tuple[list[PreparedLaunch], Any]]]:
+        """The launches of an update, in order, and which arrays they write."""
+        shared, device = self._shared, self.assembly.device
+
+        def prepared(kernel: wp.Kernel, *arguments: Any) -> PreparedLaunch:
+            return PreparedLaunch(kernel, list(arguments), device, dim=1, serial=True)
+
+        complex_, store, log = room.complex_arrays, room.store, room.write_log
+        dofs, faces, walls, material = room.dofs, room.faces, room.walls, self.assembly.material
+        lanes = shared.lanes
+        of_dofs = [
+            prepared(dof_update.place_dofs, room.dof_counts, complex_, dofs, log),
+            prepared(dof_update.couple_dofs, complex_, dofs, log, material),
+            prepared(dof_update.lay_lanes, dofs, log, lanes, material),
+        ]
+        of_faces = [prepared(face_update.update_faces, room.face_counts, complex_, store, faces, log)]
+        of_walls = [
+            prepared(wall_update.inset_walls, complex_, store, faces, walls, log),
+            prepared(wall_update.find_traits, faces, walls, log),
+        ]
+        prepared(wall_update.note_places, complex_, store, faces, walls, log).run()
+        host(log.numbers)[:] = 0
+        return room, [(of_dofs, room.dof_arrays), (of_faces, room.face_arrays), (of_walls, room.wall_arrays)]
+
+    def _forget_certificates(self, room: BodyRoom) -> None:
+        """Patches that have a cluster with other faces, of their own or around them, are searched from now on."""
+        patches = self._pipeline.patches
+        clusters = room.touched_clusters
+        found = patches.patches_at(clusters)
+        certificates = patches.certificates
+        for array in certificates.clearances:
+            self.log.keep(array, found)[found] = 0.0
+        self.log.keep(certificates.certified, found)[found] = 0
+        vertices, owners = room.clustered_vertices(clusters)
+        tracker = patches.changes
+        length = len(tracker.added)
+        tracker.added.append((vertices, owners))
+        self.log.call(lambda: tracker.added.__delitem__(slice(length, None)))
+
+    def _tell(self, own: CutBody, room: BodyRoom) -> None:
+        """Whoever asks for bodies gets them as they are now; what was touched before counts no more."""
+        assembly, pipeline = self.assembly, self._pipeline
+        used, before = assembly.used, (assembly.outdated, list(assembly.used.dofs), pipeline.detection.sharp.count)
+        own_before = own.dofs.count, own.vertices.count
+
+        def back() -> None:
+            assembly.outdated, used.dofs[:], pipeline.detection.sharp.count = before
+            own.dofs.count, own.vertices.count = own_before
+
+        self.log.call(back)
+        used.dofs[:] = [int(count) for count in room.dof_counts_of_bodies]
+        pipeline.detection.sharp.count = room.sharp_count
+        room.tell_places(own)
+        assembly.outdated = lambda: self._bodies_now()
+        pipeline.detection.clear()
+        pipeline.rows.live.zero_()
+
+    def _bodies_now(self) -> tuple[Any, ...]:
+        """All bodies as they are now; notes which rows are theirs."""
+        bodies, used = list(self.assembly.current), self.assembly.used
+        for number, (body, vertices, faces) in self.bodies_now().items():
+            bodies[number], used.vertices[number], used.faces_of[number] = body, vertices, faces
+        return tuple(bodies)
+
+    def bodies_now(self, but: CutBody | None = None) -> dict[int, tuple[Any, np.ndarray, np.ndarray]]:
+        """By number what has been cut, as it is now, but for one: the body, its vertices, and its faces."""
+        rooms = [room for key, (room, _) in self._bodies.items() if key != id(but)]
+        return {number: rest for room in rooms for number, *rest in room.bodies_now()}
+
+    def _fit_boxes(self, room: BodyRoom) -> None:
+        """Boxes of what was put elsewhere, where it is; of all, if they are not known."""
+        pipeline, patches = self._pipeline, self._pipeline.patches
+        if not pipeline.surfaces_known:
+            pipeline.fit_here()
+            return
+        ring, boxes = room.ring, host(patches.moving_vertex_boxes)
+        places = wp.array(host(pipeline.surface_end)[ring], dtype=wp.vec3d, device="cpu")
+        boxes[ring] = vertex_boxes(places, places, 1.0, 0.0, patches.frame).numpy()
+        clusters = np.concatenate([room.touched_clusters, room.clusters_around])
+        changed, dirty, parent = host(self._changed), host(self._dirty), host(patches.tree.parent)
+        changed[clusters] = 1
+        node = host(patches.tree.clusters)[clusters]
+        marked = [node]
+        while len(node):
+            dirty[node] = 1
+            node = parent[node]
+            node = node[node >= 0]
+            node = node[dirty[node] == 0]
+            marked.append(node)
+        refit(patches.moving_boxes, patches.moving_vertex_boxes, self._changed, self._dirty)
+        changed[clusters] = 0
+        dirty[np.concatenate(marked)] = 0
