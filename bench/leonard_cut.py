@@ -10,22 +10,26 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
 
 import numpy as np
+import warp as wp
 
 from bench.harness import Report, count, seconds
 from tangere.broad_phase.deforming import Step
 from tangere.bvh.lbvh import LinearTree, vertex_boxes
 from tangere.query.first_contact.deforming.initial_overlap import first_overlap
+from tangere.runtime import PreparedLaunch
 from tangere.shape import generate
 from tangere.shape.mesh import Mesh
-from tangere.shape.tets import solid_block
+from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Body, Simulation
-from tangere.soft.model.assembled_bodies import AssembledBodies
-from tangere.soft.safe_step.patches import Patches
-from tangere.soft.step import StepPipeline
+from tangere.soft.cutting import ConnectedParts, Cuts, CutSurface, SimplicialComplex
+from tangere.soft.cutting.cut_body import CutBody
+from tangere.soft.step import BodiesChange
 
-FEATURES = ["F-L-86"]
+FEATURES = ["F-L-73", "F-L-86"]
 
 SIZE = (2.0, 1.0, 1.0)
 CUT_STEPS = 60
@@ -35,7 +39,8 @@ def run(report: Report, quick: bool = False) -> None:
     _stability(report, quick)
     sizes = ((10, 5, 5),) if quick else ((10, 5, 5), (20, 10, 10))
     _detection(report, sizes)
-    _costs(report, sizes)
+    _costs(report, quick)
+    _peer(report)
     _trees(report, sizes)
 
 
@@ -144,52 +149,197 @@ def _least(work: Callable[[], object], times: int) -> float:
     return min(found)
 
 
-def _costs(report: Report, sizes: tuple[tuple[int, int, int], ...]) -> None:
+def _costs(report: Report, quick: bool) -> None:
+    """A blade goes through a plate; what a cut takes in place, and laid out anew."""
     report.section("What a cut takes")
     rows = []
-    for cells in sizes:
-        simulation = _block(cells, 1e4, "both ends")
-        simulation.run(steps=3)
-        ways, spent = np.linspace(-0.6, 0.4, 11), []
-        for begin, end in itertools.pairwise(ways):
-            before = time.process_time()
-            events = simulation.cut(0, _line(begin), _line(end))
-            if events:
-                spent.append(time.process_time() - before)
+    for cells in ((40, 20, 4),) if quick else ((40, 20, 4), (160, 80, 4)):
+        for advance in (1.0, 3.0):
+            simulation, line = _plate(cells)
+            body = simulation.bodies[0]
+            anew, made = _counted_layouts(simulation), _least(lambda cells=cells: _plate(cells), 1)
             simulation.step()
-        pipeline = simulation._pipeline
-        bodies = pipeline.assembly.bodies
-        assert pipeline.cuts is not None
-        own = pipeline.cuts.bodies[0]
-        topology = _least(lambda own=own: own.state() and own.layout(1.0), 3)
-        assembly = _least(lambda bodies=bodies, p=pipeline: AssembledBodies.of(bodies, p.assembly.device), 3)
-        patches = _least(lambda p=pipeline: Patches(p.assembly), 3)
-        buffers = _least(lambda p=pipeline: StepPipeline(p.assembly, p.options), 3)
-        anew = _least(lambda cells=cells: _block(cells, 1e4, "both ends"), 2)
-        rows.append(
-            [count(len(bodies[0].shape.tets)), count(len(bodies[0].surface.faces)), seconds(float(np.median(spent)))]
-            + [seconds(topology), seconds(assembly), seconds(patches), seconds(buffers - patches), seconds(anew)]
-        )
-    columns = ["tetrahedra", "triangles", "a cut that changes something", "of that: bodies of all parts", "assembly"]
-    report.table([*columns, "patches", "other buffers", "the simulation made anew"], rows)
+            ways = np.arange(-0.53 * cells[1], 0.53 * cells[1], advance)[:26]
+            spent, touched = [], []
+            for begin, end in itertools.pairwise(ways):
+                before = time.process_time()
+                events = simulation.cut(0, line(begin), line(end))
+                if events and not anew:
+                    spent.append(time.process_time() - before)
+                    touched.append(len(_cut_body(simulation).looked_at()))
+                anew.clear()
+            rows.append(
+                [count(len(body.shape.tets)), count(len(body.surface.faces)), f"{np.mean(touched[2:]):.0f}"]
+                + [seconds(float(np.median(spent[2:]))), seconds(min(spent[2:])), seconds(max(spent[2:]))]
+                + [seconds(made), f"{made / float(np.median(spent[2:])):.0f}"]
+            )
+    columns = [
+        "tetrahedra",
+        "triangles",
+        "touched",
+        "a cut, median",
+        "least",
+        "most",
+        "the simulation made anew",
+        "ratio",
+    ]
+    report.table(columns, rows)
     report.note(
-        "CPU time of one thread. Topology, surface and parts are kept up by what changed; the bodies, and the buffers"
-        " of a step, are laid out anew after each cut that changes something."
+        "CPU time of one thread, of cuts that change something and are done in place: topology, dofs, materials, lanes,"
+        " surface, tree, walls, sharp edges, parts, and the exact test of all that was put elsewhere. The first cut"
+        " also makes tables beside the arrays, once for each layout; where a part comes off, or room is used up, all is"
+        " laid out anew."
     )
 
 
+def _plate(cells: tuple[int, int, int]) -> tuple[Simulation, Callable[[float], np.ndarray]]:
+    """A plate of irregular elements, one unit wide, and a curved way through it."""
+    rng, solid = np.random.default_rng(0), solid_block(cells, size=tuple(map(float, cells)))
+    places = solid.vertices.copy()
+    inner = np.abs(places) < np.array(cells) / 2 - 0.1
+    places[inner] += rng.uniform(-0.12, 0.12, inner.sum())
+    held = np.abs(places[:, 0]) > cells[0] / 2 - 0.01
+    body = Body(TetMesh(places, solid.tets), cuttable=True, density=1.0, youngs_modulus=1e4, fixed=held)
+    z = np.linspace(-0.7 * cells[2], 0.5 * cells[2] + 0.5, 7)
+
+    def line(y: float) -> np.ndarray:
+        return np.stack([0.37 + 3.0 * np.sin(6.0 * y / cells[1]) + 0 * z, y + 0 * z, z], axis=1)
+
+    return Simulation([body], gravity=(0.0, 0.0, 0.0), device="cpu", threads=1, sweeps=2), line
+
+
+def _cut_body(simulation: Simulation) -> CutBody:
+    cuts = simulation._pipeline.cuts
+    assert isinstance(cuts, Cuts)
+    return cuts.bodies[0]
+
+
+def _counted_layouts(simulation: Simulation) -> list[int]:
+    """Gets longer whenever all is laid out anew."""
+    found, plain = [], simulation._pipeline.change_bodies
+
+    def counted(change: BodiesChange) -> None:
+        found.append(1)
+        plain(change)
+
+    simulation._pipeline.change_bodies = counted
+    return found
+
+
+def _peer(report: Report) -> None:
+    """One planar cut right through the same block and the same sheet, beside rapier3d's."""
+    try:
+        import rapier3d
+    except ImportError:
+        return
+    report.section("One planar cut right through, beside rapier3d")
+    block, sheet = solid_block((16, 16, 16), size=(1.0, 1.0, 1.0)), generate.sheet(19602, size=(1.0, 1.0))
+    plane = ((0.013, -50.0, -50.0), (0.013, 50.0, -50.0), (0.013, 0.0, 80.0))
+
+    def theirs(builder: Callable[[], Any]) -> float:
+        taken = []
+        for _ in range(5):
+            bodies, colliders, soft = rapier3d.RigidBodySet(), rapier3d.ColliderSet(), rapier3d.SoftBodySet()
+            handle = soft.insert(builder(), bodies, colliders)
+            joints = rapier3d.ImpulseJointSet(), rapier3d.MultibodyJointSet()
+            begin = time.process_time()
+            soft.cut(handle, plane, rapier3d.IslandManager(), bodies, colliders, *joints)
+            taken.append(time.process_time() - begin)
+            assert len(soft.handles()) == 2
+        return min(taken)
+
+    sides = {
+        f"block, {count(len(block.tets))} tetrahedra": (
+            _least_whole_cut(block.vertices, block.tets),
+            theirs(lambda: rapier3d.SoftBodyBuilder(block.vertices.tolist()).cells(block.tets.tolist())),
+        ),
+        f"sheet, {count(len(sheet.faces))} triangles": (
+            _least_whole_cut(sheet.vertices, sheet.faces),
+            theirs(lambda: rapier3d.SoftBody.cloth([-0.5, -0.5, 0.0], [1 / 99, 0, 0], [0, 1 / 99, 0], 100, 100)),
+        ),
+    }
+    rows = [[name, seconds(ours), seconds(other), f"{other / ours:.1f}"] for name, (ours, other) in sides.items()]
+    report.table(["", "tangere", "rapier3d", "ratio"], rows)
+    report.note(
+        f"CPU time, the least of five. Ours: topology, surface and parts (`soft.cutting`), without buffers of a step;"
+        f" theirs: `SoftBodySet.cut` of rapier3d {version('rapier3d')}, which tears along elements: no new ones."
+    )
+
+
+def _least_whole_cut(vertices: np.ndarray, simplices: np.ndarray) -> float:
+    taken = []
+    for _ in range(5):
+        body = SimplicialComplex(vertices, simplices)
+        surface = CutSurface(body) if simplices.shape[1] == 4 else None
+        parts = ConnectedParts(body)
+        z = np.linspace(-0.7, 0.7, 20)
+        start = np.stack([0.013 + 0 * z, -0.7 + 0 * z, z], axis=1)
+        body.begin_stroke()
+        begin = time.process_time()
+        for step in (lambda body=body, a=start: body.cut(a, a + [0.0, 1.4, 0.0]), body.end_stroke):
+            change = step()
+            if change and surface is not None:
+                surface.follow()
+            parts.note(change)
+        while not parts.finished:
+            parts.advance()
+        taken.append(time.process_time() - begin)
+        assert parts.parts == 2
+    return min(taken)
+
+
 def _trees(report: Report, sizes: tuple[tuple[int, int, int], ...]) -> None:
+    """What a cut does to the one tree, beside building it anew."""
     report.section("The tree under topology change")
     rows = []
     for cells in sizes:
         simulation = _block(cells, 1e4, "both ends")
-        simulation.cut(0, _line(-0.75), _line(0.05))
-        patches, surface = simulation._pipeline.patches, simulation._pipeline.assembly.surface
-        tree, rest = patches.tree, surface.rest
-        bounds = simulation._pipeline.assembly.rest_mesh.bounds
-        rebuilt = _least(lambda p=patches, rest=rest, b=bounds: LinearTree.build(p.faces, rest, b), 5)
-        boxes = vertex_boxes(rest, rest, 0.0, 0.0, patches.frame)
-        refitted = _least(lambda tree=tree, boxes=boxes: tree.fit(boxes), 5)
-        rows.append([count(len(patches.faces)), seconds(refitted), seconds(rebuilt), f"{rebuilt / refitted:.1f}"])
-    report.table(["triangles", "refit", "build anew", "ratio"], rows)
-    report.note("CPU time of one thread. A step refits; a cut that changes the triangles builds the tree anew.")
+        anew, patches = _counted_layouts(simulation), simulation._pipeline.patches
+        taken: list[float] = []
+        updates, touched = [], []
+        for begin, end in itertools.pairwise(np.linspace(-0.6, 0.3, 13)):
+            taken.clear()
+            if simulation.cut(0, _line(begin), _line(end)) and taken and not anew:
+                updates.append(taken[-1])
+                touched.append(len(_cut_body(simulation).looked_at()))
+            _time_faces(simulation, taken)
+            anew.clear()
+        assembly, surface = simulation._pipeline.assembly, simulation.bodies[0].surface
+        faces, points = (
+            wp.array(a, dtype=kind, device="cpu")
+            for a, kind in ((surface.faces, wp.int32), (surface.vertices, wp.vec3d))
+        )
+        rebuilt = _least(lambda f=faces, p=points, b=surface.bounds: LinearTree.build(f, p, b), 5)
+        boxes = vertex_boxes(assembly.surface.rest, assembly.surface.rest, 0.0, 0.0, patches.frame)
+        refitted = _least(lambda tree=patches.tree, boxes=boxes: tree.fit(boxes), 5)
+        rows.append(
+            [
+                count(len(surface.faces)),
+                f"{np.mean(touched):.0f}",
+                seconds(float(np.median(updates))),
+                seconds(refitted),
+            ]
+            + [seconds(rebuilt), f"{rebuilt / float(np.median(updates)):.1f}"]
+        )
+    report.table(["triangles", "touched", "update in place", "refit", "build anew", "anew / update"], rows)
+    report.note(
+        "CPU time of one thread. An update takes triangles out of the tree, puts new ones into its empty subtree, and"
+        " brings up to date who owns which edge and vertex; a step refits."
+    )
+
+
+def _time_faces(simulation: Simulation, taken: list[float]) -> None:
+    """From now on note how long updates of faces, tree and owners take [s]."""
+    cuts = simulation._pipeline.cuts
+    assert isinstance(cuts, Cuts)
+    if cuts.in_place is None:
+        return
+    for _, launches in cuts.in_place._bodies.values():
+        launch = launches[1][0][0]
+
+        def timed(launch: PreparedLaunch = launch) -> None:
+            begin = time.process_time()
+            PreparedLaunch.run(launch)
+            taken.append(time.process_time() - begin)
+
+        launch.run = timed
