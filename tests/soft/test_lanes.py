@@ -94,7 +94,7 @@ def test_certificates_compared_anew_know_a_distance_no_pair_is_nearer_than():
     before = apart.numpy().copy()
     simulation.step()
     after = apart.numpy()
-    renewed = np.flatnonzero((before != after) & (patches.certificates._certified.numpy() == 1))
+    renewed = np.flatnonzero((before != after) & (patches.certificates.certified.numpy() == 1))
     assert len(renewed) > 3
     x = np.full((len(simulation._pipeline.assembly.surface.rest), 3), np.nan)
     tree, edges = patches.tree, patches.edges.numpy()
