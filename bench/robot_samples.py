@@ -133,8 +133,9 @@ class Findings:
         for segment, pair in np.argwhere(np.isfinite(first) & ~(told <= first)):
             early = np.flatnonzero(hit[segment, :, pair] & (share < told[segment, pair]))
             apart = [self._distance(poses[segment * INSTANTS + n], pair) for n in early]
-            self.doubted += min(apart) > 0.0
-            self.lost += min(apart) <= 0.0
+            doubted = 0.0 < min(apart) <= TOLERANCE  # which is that of coal's GJK as well
+            self.doubted += doubted
+            self.lost += not doubted
         segments, pairs = np.nonzero(touching & (told > 0.0))
         when = q[segments] + told[segments, pairs][:, None] * (q[segments + 1] - q[segments])
         for each, pair in zip(robot.poses(when), pairs, strict=True):
