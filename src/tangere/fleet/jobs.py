@@ -24,7 +24,7 @@ import numpy as np
 
 from tangere.fleet.columns import FILES, Column, ColumnKind, arrow, checked, table_of, value_as
 from tangere.fleet.file_stamps import FileStamp, stamp
-from tangere.fleet.job_kind import ANSWERED, COMMON, JobKind, OwnJobs
+from tangere.fleet.kinds.job_kind import ANSWERED, COMMON, JobKind, OwnJobs
 from tangere.runtime import InputError, described, not_negative
 
 #: There are so many shards at least, where there are jobs enough: workers end at about the same time.
@@ -239,15 +239,15 @@ def job_columns(question: str) -> dict[str, Column]:
 def _landed(question: Any) -> JobKind:
     match question:
         case "clash":
-            from tangere.fleet.clash_jobs import ClashJobs
+            from tangere.fleet.kinds.clash_jobs import ClashJobs
 
             return ClashJobs()
         case "check":
-            from tangere.fleet.check_jobs import CheckJobs
+            from tangere.fleet.kinds.check_jobs import CheckJobs
 
             return CheckJobs()
         case "crowd":
-            from tangere.fleet.crowd_jobs import CrowdJobs
+            from tangere.fleet.kinds.crowd_jobs import CrowdJobs
 
             return CrowdJobs()
     raise InputError(f"question must be 'clash', 'check', 'crowd' or a function, not {described(question)}")

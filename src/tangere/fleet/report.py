@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tangere.fleet.columns import arrow
-from tangere.fleet.job_kind import FAILED
+from tangere.fleet.kinds.job_kind import FAILED
 from tangere.fleet.run_folder import RunFolder
 from tangere.fleet.shard_files import read_shard
 from tangere.runtime import InputError, view_room, writing

@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 from tangere.fleet.columns import FILES
 from tangere.fleet.crews import Crew, Ended, Here, Pool, Processes, not_importable
-from tangere.fleet.job_kind import FAILED
 from tangere.fleet.jobs import Jobs, Shard
+from tangere.fleet.kinds.job_kind import FAILED
 from tangere.fleet.ray_crew import RayCluster, RayCrew
 from tangere.fleet.report import FleetReport
 from tangere.fleet.run_folder import RunFolder

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tangere.fleet.columns import arrow
-from tangere.fleet.job_kind import FAILED, JobKind
+from tangere.fleet.kinds.job_kind import FAILED, JobKind
 from tangere.fleet.part_store import JobTools
 from tangere.fleet.shard_files import claim_path, write_shard
 from tangere.fleet.time_limit import JobTimeOut, time_limit

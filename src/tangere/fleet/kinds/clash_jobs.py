@@ -10,7 +10,7 @@ import numpy as np
 
 from tangere.assembly import Assembly, Clashes, Part
 from tangere.fleet.columns import Column, ColumnKind
-from tangere.fleet.job_kind import JobKind, check_one_of
+from tangere.fleet.kinds.job_kind import JobKind, check_one_of
 from tangere.fleet.part_store import JobTools
 from tangere.motion import as_poses, rotations_of
 from tangere.runtime import InputError

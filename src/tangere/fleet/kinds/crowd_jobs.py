@@ -19,7 +19,7 @@ from tangere.crowd import (
     scenarios,
 )
 from tangere.fleet.columns import Column, ColumnKind
-from tangere.fleet.job_kind import JobKind, check_one_of
+from tangere.fleet.kinds.job_kind import JobKind, check_one_of
 from tangere.fleet.part_store import JobTools
 from tangere.runtime import InputError, using_threads
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tangere.fleet.columns import Column, ColumnKind
-from tangere.fleet.job_kind import JobKind, check_one_of
+from tangere.fleet.kinds.job_kind import JobKind, check_one_of
 from tangere.fleet.part_store import JobTools
 from tangere.motion import Path
 from tangere.query.contacts import Status
