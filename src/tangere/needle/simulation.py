@@ -383,9 +383,10 @@ class Simulation:
         if not self.inside and len(self._patch):
             aim = aim + np.array([offset for _, offset in self._patch])
         tets = np.array([p.tet for p in points])
+        rows = np.arange(len(free))[pipeline.assembly.dof_rows]  # bodies that are cut have room for more dofs
         self._guides.set(
             body=self._solid.body[tets],
-            dofs=self._solid.dofs[self._solid.points.tets[tets]],
+            dofs=rows[self._solid.dofs[self._solid.points.tets[tets]]],
             weights=np.array([p.weights for p in points]),
             aim=aim,
             tangent=tangent,
