@@ -1,35 +1,39 @@
-"""Spheres, capsules, boxes, cylinders, cones and hulls: how far apart, and when do they touch, each with each."""
+"""Every pair: how far apart are spheres, capsules, boxes, cylinders, cones, hulls, when do they touch, and where."""
+
+import sys
 
 import numpy as np
 
 import tangere as tg
 
-rng = np.random.default_rng(1)
 bodies = {
     "sphere": tg.Sphere(0.5),
-    "capsule": tg.Capsule(0.3, 1.0),
+    "capsule": tg.Capsule(0.3, 0.6),
     "box": tg.Box([0.5, 0.4, 0.3]),
-    "cylinder": tg.Cylinder(0.4, 1.0),
-    "cone": tg.Cone(0.5, 1.0),
-    "hull": tg.ConvexMesh(tg.generate.icosphere(1)),
+    "cylinder": tg.Cylinder(0.4, 0.8),
+    "cone": tg.Cone(0.5, 0.9),
+    "hull": tg.ConvexMesh(tg.generate.icosphere(1, radius=0.5)),
 }
 start = np.eye(4)
-start[:3, 3] = 3.0, 0.5, 0.2
-throw = tg.Twist(start, displacement=[-3.0, 0.0, 0.0], rotation=[1.0, 2.0, 3.0])
-
-print(f"{'':10}" + "".join(f"{name:>18}" for name in bodies))
-for name, body in bodies.items():
+start[:3, 3] = 0.1, 0.05, 2.0
+print(f"{'':10}" + "".join(f"{name:>19}" for name in bodies))
+things, found = [], []
+for row, (name, body) in enumerate(bodies.items()):
     cells = []
-    for other in bodies.values():
-        apart = tg.distance(body, other.at(start), device="cpu")
-        hit = tg.first_contact(body, other.moving(throw), device="cpu")
-        cells.append(f"{apart.upper:8.4f} m t={hit.time:5.3f}")
-    print(f"{name:10}" + "".join(f"{cell:>18}" for cell in cells))
-
-# A thousand balls thrown at a mesh: exact bodies, no facets.
-torus = tg.generate.bumpy_torus(48, 24)
-starts = np.tile(np.eye(4), (1000, 1, 1))
-starts[:, :3, 3] = [0.0, 0.0, 3.0]
-aims = torus.vertices[rng.integers(0, len(torus.vertices), 1000)] - starts[:, :3, 3]
-hits = tg.first_contact(tg.Sphere(0.05).moving(tg.Twist(starts, aims, np.zeros((1000, 3)))), torus, device="cpu")
-print(hits)
+    for column, other in enumerate(bodies.values()):
+        falling = body.moving(tg.Twist(start, displacement=[0.0, 0.0, -2.0], rotation=[0.3, 0.2, 0.0]))
+        hit = tg.first_contact(falling, other)
+        cells.append(f"{tg.distance(body.at(start), other).upper:8.3f} m, t = {hit.time:.2f}")
+        place = np.eye(4)
+        place[:2, 3] = 1.6 * column, -1.6 * row
+        met = falling.motion.pose(hit.time)
+        things += [
+            tg.scene.Thing(f"{name} {len(things)}", body.at(place @ met), (0.95, 0.62, 0.3)),
+            tg.scene.Thing(f"below {len(things)}", other.at(place), (0.36, 0.55, 0.75)),
+        ]
+        found.append(tg.manifold(body.at(place @ met), other.at(place), distance=0.02))
+    print(f"{name:10}" + "".join(f"{cell:>19}" for cell in cells))
+print(sum(map(len, found)), "contacts of", len(found), "pairs")
+if len(sys.argv) > 1:
+    camera = tg.scene.Camera((0.3, -1.0, 1.1))
+    tg.picture(tg.Scene(tuple(things), tg.Contacts.joined(found), camera=camera), path=sys.argv[1])

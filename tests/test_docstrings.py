@@ -22,7 +22,7 @@ MODULES = sorted(
     if ">>>" in path.read_text(encoding="utf-8")
 )
 #: Other packages whose names docstrings mention.
-ELSEWHERE = {"dataclasses", "trimesh", "websockets"}
+ELSEWHERE = {"concurrent", "dataclasses", "trimesh", "websockets"}
 
 
 def test_there_are_examples():

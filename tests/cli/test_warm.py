@@ -44,7 +44,7 @@ def test_every_file_with_a_kernel_is_compiled():
 
 def test_every_room_with_kernels_is_warmed():
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and (path / "__init__.py").exists()}
-    assert rooms - set(kernels.ROOMS) == {"cli", "published"}
+    assert rooms - set(kernels.ROOMS) == {"cli", "fleet", "published"}
 
 
 def test_a_twin_for_cuda_is_not_compiled_for_the_cpu():

@@ -2,7 +2,7 @@
 
 from tangere.fleet.jobs import Jobs, job_columns
 from tangere.fleet.part_store import JobTools
-from tangere.fleet.ray_crew import RayCluster
+from tangere.fleet.ray_pool import RayCluster
 from tangere.fleet.report import FleetReport
 from tangere.fleet.runner import run
 

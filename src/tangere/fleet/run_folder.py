@@ -7,7 +7,7 @@
 | `shards/` | the answers, a file for each shard |
 | `parts/` | prepared meshes by their hash |
 | `unfinished/` | files that are being written, and claims; emptied when a run begins |
-| `log.jsonl` | what happened when: shards, workers, deaths |
+| log.jsonl | what happened when: shards, workers, deaths |
 | `lock` | held while a run goes on |
 """
 

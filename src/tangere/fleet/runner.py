@@ -22,14 +22,14 @@ from os import PathLike
 from typing import Any, Literal
 
 from tangere.fleet.columns import FILES
-from tangere.fleet.crews import Crew, Ended, Here, Pool, Processes, not_importable
 from tangere.fleet.jobs import Jobs, Shard
 from tangere.fleet.kinds.job_kind import FAILED
-from tangere.fleet.ray_crew import RayCluster, RayCrew
+from tangere.fleet.ray_pool import RayCluster, RayPool
 from tangere.fleet.report import FleetReport
 from tangere.fleet.run_folder import RunFolder
 from tangere.fleet.shard_files import claim_path, read_shard, shard_path
 from tangere.fleet.worker import ShardTask, claimed, whoami
+from tangere.fleet.worker_pools import Ended, ExecutorPool, Here, Processes, WorkerPool, not_importable
 from tangere.runtime import InputError, TangereError, check_kind, described, positive, whole
 
 _PATIENCE = 0.5  #: at most so long between two looks at Ctrl-C [s]
@@ -83,7 +83,7 @@ def run(
     positive(cards_per_worker, "cards_per_worker")
     if threads is not None:
         whole(threads, "threads", 1)
-    hire = _crew(executor, device, cards_per_worker, jobs.kind.in_script)
+    hire = _pool(executor, device, cards_per_worker, jobs.kind.in_script)
     if isinstance(executor, Executor | int):
         _check_sent(jobs)
     place = RunFolder(folder)
@@ -117,18 +117,18 @@ def run(
         )
 
 
-def _crew(executor: Any, device: str, cards_per_worker: float, in_script: bool) -> Callable[[], Crew]:
+def _pool(executor: Any, device: str, cards_per_worker: float, in_script: bool) -> Callable[[], WorkerPool]:
     if executor is None:
         return Here
     if executor == "ray":
         executor = RayCluster()
     if isinstance(executor, RayCluster):
-        return lambda: RayCrew(executor, device, cards_per_worker)
+        return lambda: RayPool(executor, device, cards_per_worker)
     if isinstance(executor, int) and not isinstance(executor, bool):
         whole(executor, "executor", 1)
         return lambda: Processes(executor, script=in_script)
     if isinstance(executor, Executor):
-        return lambda: Pool(executor)
+        return lambda: ExecutorPool(executor)
     raise InputError(f"executor must be None, a number of processes, 'ray' or an Executor, not {described(executor)}")
 
 
@@ -200,23 +200,23 @@ class _RunningShards:
         schema = jobs.table.schema
         self._labels = tuple((name, schema.field(name).type) for name in jobs.labels)
 
-    def do(self, todo: list[Shard], hire: Callable[[], Crew]) -> None:
+    def do(self, todo: list[Shard], hire: Callable[[], WorkerPool]) -> None:
         """Do these shards, the largest first."""
         waiting = deque(shard.number for shard in sorted(todo, key=lambda shard: (-shard.cost, shard.number)))
         suspects: deque[int] = deque()  # of which one has broken a pool: each is tried alone
         running, alone = set[int](), set[int]()
         self.report(self.jobs_done, len(self.jobs))
-        crew = hire()
+        pool = hire()
         ended_well = False
         try:
             while waiting or suspects or running:
-                while crew.free and (suspects or waiting) and not (running & alone or (suspects and running)):
+                while pool.free and (suspects or waiting) and not (running & alone or (suspects and running)):
                     number = suspects[0] if suspects else waiting.popleft()
                     if suspects:
                         alone.add(suspects.popleft())
-                    crew.submit(self._task(number))
+                    pool.submit(self._task(number))
                     running.add(number)
-                for ended in crew.wait(_PATIENCE):
+                for ended in pool.wait(_PATIENCE):
                     running.discard(ended.number)
                     if ended.done is not None:
                         self._note(ended)
@@ -231,7 +231,7 @@ class _RunningShards:
         finally:
             if not ended_well:
                 self.place.log("interrupted", shards_left=len(waiting) + len(suspects) + len(running))
-            crew.close(at_once=not ended_well)
+            pool.close(at_once=not ended_well)
 
     def _task(self, number: int) -> ShardTask:
         shard, files = self.shards[number], {}

@@ -1,7 +1,7 @@
-"""Crews: who does the shards. Here, in processes of ours, by an executor of the caller's, or by actors on Ray.
+"""Worker pools: who does the shards. Here, in processes of ours, by an executor of the caller's, or by actors on Ray.
 
 Question: who is free, who has done what, who has died over which shard?
-Method:   a crew takes a shard for each free worker and tells what has ended. Workers of ours and actors take one
+Method:   a pool takes a shard for each free worker and tells what has ended. Workers of ours and actors take one
           shard at a time, so that a death is known to be of that shard. A pool that breaks takes all its shards with
           it: they are told as broken, and who asked tries them one at a time.
 """
@@ -41,7 +41,7 @@ class Ended:
     alone: bool = True  #: whether no other shard can have been the reason
 
 
-class Crew(ABC):
+class WorkerPool(ABC):
     """Workers that take shards."""
 
     @property
@@ -62,7 +62,7 @@ class Crew(ABC):
         """End the workers; at once means in the middle of shards."""
 
 
-class Here(Crew):
+class Here(WorkerPool):
     """This process: one shard after the other."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class _Seat:
     number: int | None = None
 
 
-class Processes(Crew):
+class Processes(WorkerPool):
     """So many processes of ours; each that dies is replaced.
 
     Args:
@@ -202,7 +202,7 @@ def _end_with(process: int) -> None:
 
 
 def attempt(task: ShardTask, place: int = 0) -> ShardDone | Exception:
-    """Do a shard; what cannot be answered by rows is returned, so that every crew tells it alike.
+    """Do a shard; what cannot be answered by rows is returned, so that every pool tells it alike.
 
     Args:
         place: number of the worker; workers on one machine share out its cards.
@@ -234,7 +234,7 @@ def _how(code: int | None) -> str:
     return f"its process ended with code {code}"
 
 
-class Pool(Crew):
+class ExecutorPool(WorkerPool):
     """An executor of the caller's; a process pool that breaks is replaced by one like it."""
 
     def __init__(self, executor: Executor) -> None:

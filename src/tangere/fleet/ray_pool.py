@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tangere.fleet.crews import Crew, Ended, attempt, not_importable
 from tangere.fleet.worker import ShardDone, ShardTask
+from tangere.fleet.worker_pools import Ended, WorkerPool, attempt, not_importable
 from tangere.runtime import InputError, needs_extra, whole
 
 
@@ -44,7 +44,7 @@ class ShardActor:
         return attempt(task)
 
 
-class RayCrew(Crew):
+class RayPool(WorkerPool):
     """Actors of a cluster; each that dies is replaced."""
 
     def __init__(self, cluster: RayCluster, device: str, cards_per_worker: float) -> None:
