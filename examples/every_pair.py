@@ -36,4 +36,4 @@ for row, (name, body) in enumerate(bodies.items()):
 print(sum(map(len, found)), "contacts of", len(found), "pairs")
 if len(sys.argv) > 1:
     camera = tg.scene.Camera((0.3, -1.0, 1.1))
-    tg.picture(tg.Scene(tuple(things), tg.Contacts.joined(found), camera=camera), path=sys.argv[1])
+    tg.picture(tg.Scene(tuple(things), tg.Contacts.joined(found), camera=camera, mark_size=0.6), path=sys.argv[1])

@@ -49,7 +49,7 @@ class RayPool(WorkerPool):
 
     def __init__(self, cluster: RayCluster, device: str, cards_per_worker: float) -> None:
         with needs_extra("ray", "fleet"):
-            import ray
+            import ray  # pyright: ignore[reportMissingImports]
         self._ray, self._started = ray, False
         if not ray.is_initialized():
             self._connect(cluster.address)
