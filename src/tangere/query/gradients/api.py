@@ -146,8 +146,8 @@ def time(
 
     Args:
         found: the answer of `tg.first_contact(a, b, separation=separation)`.
-        a, b, separation: what it was asked about: meshes at rest, or moving by a rigid motion, a `Path` or `Linear`ly;
-            n motions, or one.
+        a, b, separation: what it was asked about: meshes at rest, or moving by a rigid motion, a `Path` or a `Linear`
+            one; n motions, or one.
         grazing: bodies that meet at a smaller angle than this to their surfaces graze [rad].
         tie: features that come within this of the nearest just before the contact count as touching then [m]; None
             means 1e-10 of the bodies' size.
