@@ -21,14 +21,7 @@ from tangere.query.distance.convex.supports import ConvexKind
 from tangere.query.manifold.convex.approach import approach_kernel
 from tangere.query.manifold.convex.clipping import ManifoldPoint, NearPair, clip_features
 from tangere.query.manifold.convex.features import Features, HullFaces, feature_kernel, most_sides
-from tangere.query.manifold.convex.penetration import (
-    MOST_CORNERS,
-    MOST_FACES,
-    MOST_SIDES,
-    Penetration,
-    Polytopes,
-    penetration_kernel,
-)
+from tangere.query.manifold.convex.penetration import Penetration, Polytopes, penetration_kernel
 from tangere.runtime import Arrays, choose_device, launch, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic, hull_tables
@@ -39,6 +32,8 @@ MARGIN = 0.01
 ACCURACY, DEPTH_ACCURACY = 1e-9, 1e-7
 #: Pairs worth a thread; overlaps that are searched at once, for their scratch.
 GRAIN, TOGETHER = 512, 4096
+#: Corners that a polytope has room for at first; where that does not suffice, four times as many.
+ROOM, MORE_ROOM = 192, 4
 
 
 def convex_manifold(
@@ -86,27 +81,28 @@ def _near_pairs(
     launch(approach_kernel(*kinds), count, [*inputs, ACCURACY], [out, meet], device=device, grain=GRAIN)
     pairs, deep = out.numpy().copy(), np.flatnonzero(meet.numpy())
     for begin in range(0, len(deep), TOGETHER):
-        rows = deep[begin : begin + TOGETHER].astype(np.int32)
-        scratch: Any = Polytopes()
-        scratch.corners, scratch.own = (
-            wp.empty((len(rows), int(MOST_CORNERS)), dtype=wp.vec3d, device=device) for _ in "ab"
-        )
-        scratch.faces = wp.empty((len(rows), int(MOST_FACES)), dtype=wp.vec3i, device=device)
-        scratch.planes = wp.empty((len(rows), int(MOST_FACES)), dtype=wp.vec4d, device=device)
-        scratch.sides = wp.empty((len(rows), int(MOST_SIDES)), dtype=wp.vec2i, device=device)
-        answers = wp.zeros(len(rows), dtype=Penetration, device=device)
-        chosen = wp.array(rows, dtype=wp.int32, device=device)
-        launch(
-            penetration_kernel(*kinds),
-            len(rows),
-            [chosen, *inputs, DEPTH_ACCURACY, scratch],
-            [answers],
-            device=device,
-            grain=GRAIN,
-        )
-        _set_way_out(pairs, rows, answers.numpy(), inputs[2].numpy())
+        rows, room = deep[begin : begin + TOGETHER].astype(np.int32), ROOM
+        while len(rows):
+            answers = _penetrations(kinds, inputs, rows, room, device)
+            _set_way_out(pairs, rows, answers, inputs[2].numpy())
+            rows, room = rows[answers["room"] == 0], MORE_ROOM * room
     limit = MARGIN * pairs["size"] if distance is None else distance
     return pairs[pairs["gap"] <= limit]
+
+
+def _penetrations(
+    kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, room: int, device: wp.Device
+) -> np.ndarray:
+    """`Penetration` records of some pairs, by polytopes with room for so many corners."""
+    scratch: Any = Polytopes()
+    scratch.corners, scratch.own = (wp.empty((len(rows), room), dtype=wp.vec3d, device=device) for _ in "ab")
+    for name, dtype in (("faces", wp.vec3i), ("planes", wp.vec4d), ("sides", wp.vec2i)):
+        setattr(scratch, name, wp.empty((len(rows), 2 * room), dtype=dtype, device=device))
+    answers = wp.zeros(len(rows), dtype=Penetration, device=device)
+    chosen = wp.array(rows, dtype=wp.int32, device=device)
+    arguments = [chosen, *inputs, DEPTH_ACCURACY, scratch]
+    launch(penetration_kernel(*kinds), len(rows), arguments, [answers], device=device, grain=GRAIN)
+    return answers.numpy()
 
 
 def _set_way_out(pairs: np.ndarray, rows: np.ndarray, answers: np.ndarray, origins: np.ndarray) -> None:

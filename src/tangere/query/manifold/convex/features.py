@@ -8,7 +8,9 @@ Known as: the support feature of a body, for contact manifolds by clipping.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
+import numpy as np
 import warp as wp
 
 from tangere.query.distance.convex.narrow_phase import rotation_of, translation_of
@@ -49,13 +51,9 @@ class HullFaces:
     planes: wp.array[wp.vec4d]
 
 
-def most_sides(kind: int, hull: object) -> int:
-    """Of any face of bodies of a kind."""
-    if kind == ConvexKind.HULL:
-        import numpy as np
-
-        return int(np.bincount(hull.edges[:, 2:].ravel()).max())  # type: ignore[attr-defined]
-    return 4
+def most_sides(kind: int, hull: Any) -> int:
+    """Of any face of bodies of a kind; `hull` is their table."""
+    return int(np.bincount(hull.edges[:, 2:].ravel()).max()) if kind == ConvexKind.HULL else 4
 
 
 @wp.func

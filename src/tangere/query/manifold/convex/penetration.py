@@ -8,8 +8,8 @@ Method:   their Minkowski difference holds the origin. A polytope inside it grow
           Of cores that are apart by less than rounding leaves of a difference, the depth is negative: a gap along the
           normal of a face.
 Sound:    a translation by `depth` along `normal` parts the cores, because it is the reach of the difference itself
-          along that direction; of cores that overlap it is at most `tolerance` more than the least, unless `room` says
-          that there was none for more corners.
+          along that direction; of cores that overlap it is at most `accuracy` of their size more than the least, unless
+          `room` says that there was none for more corners: then it is asked again with more.
 Known as: the expanding polytope algorithm, EPA (van den Bergen 2001).
 """
 
@@ -28,10 +28,6 @@ wp.set_module_options(SOUND)
 real = wp.float64
 vec = wp.vec3d
 
-#: Corners, faces and sides of the horizon that a polytope has room for.
-MOST_CORNERS = wp.constant(192)
-MOST_FACES = wp.constant(2 * 192)
-MOST_SIDES = wp.constant(2 * 192)
 _ZERO = wp.constant(real(0.0))
 _ONE = wp.constant(real(1.0))
 _FAR = wp.constant(real(1.0e300))
@@ -240,8 +236,9 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             corner = support(p, i, corners, a, points_a, b, points_b, rotation, offset, normal)
             depth = wp.dot(normal, corner)
             # the horizon of a convex polytope has fewer sides than it has corners
-            if corners + 1 >= MOST_CORNERS or faces + corners + 1 >= MOST_FACES:
-                answer.room = 0
+            if depth - least > accuracy * size:
+                if corners + 1 >= p.corners.shape[1] or faces + corners + 1 >= p.faces.shape[1]:
+                    answer.room = 0
             if depth - least <= accuracy * size or answer.room == 0:
                 going = False
             else:
