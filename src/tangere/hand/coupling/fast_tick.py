@@ -5,7 +5,8 @@ Method:   the error e between where the device wants the part (`metaphor`) and w
           damper. The part, of a mass m that may be zero, moves by one implicit step: the wanted motion is
           dx = T (m v + T k e + T b v_h) / D with D = m + T b + T^2 k. It is projected, in the metric D, on what the
           contacts of the last slow tick allow: J (moved + dx) >= -(gap - security), gaps going on linearly, less what
-          turning may take of them (`bend_of`). The part goes no farther from there than contacts are known. Force: (6.4) or (6.5), within what the tank holds.
+          turning may take of them (`bend_of`). The part goes no farther from there than contacts are known. Force:
+          (6.4) or (6.5), within what the tank holds.
 Sound:    where contacts that are too near ask for more than there is room for, they are asked only not to come nearer,
           which can always be had.
 Known as: god-object and proxy methods (Zilles and Salisbury 1995; Ortega, Redon and Coquillart 2007), virtual coupling
