@@ -85,7 +85,6 @@ def highest_below(mesh, x, y, half):
     return highest
 
 
-@pytest.mark.feature("F-R-75")
 class JerkyDevice:
     """Goes to another place near the way of a part every few hundredths of a second, as fast as a mouse is followed."""
 
@@ -121,6 +120,7 @@ def test_fast_turns_near_contacts_stop_no_walk(name, seconds, effort):
     assert meeting_pairs(hand.world) == []
 
 
+@pytest.mark.feature("F-R-75")
 @pytest.mark.parametrize(("speed", "slow_rate", "reach"), [(0.006, 250.0, 10.0), (0.022, 1000.0, 3.0)])
 def test_the_logo_of_a_wheel_is_felt_with_a_cube_of_a_millimetre(speed, slow_rate, reach):
     """E-17: the height of a finger that is drawn over the logo is that of the mesh, within the security distance.
