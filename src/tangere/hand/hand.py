@@ -157,7 +157,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
             self.fast_rate, device.forced_axes, ~held.held | held.driven, self._slow.radius, stiffness=stiffness,
             damping=damping, turn_stiffness=turn_stiffness, turn_damping=turn_damping, mass=mass, metaphor=metaphor,
             law=law, scale=scale, most_force=most_force, most_change=most_change, tank=tank, fading=fading,
-            most_jump=most_jump, delay=delay,
+            most_jump=most_jump, delay=delay, security=security,
         )  # fmt: skip
         pose = self._slow.pose
         self._fast = FastLoop(
