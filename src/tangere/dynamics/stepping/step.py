@@ -32,7 +32,7 @@ from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import RigidBodyArrays, Solver, SolverReport, vec6d
 from tangere.dynamics.state import body_table, collision_mesh, copy_state, empty_state, read_poses, start_state
-from tangere.dynamics.stepping.energy_cap import cap_energy
+from tangere.dynamics.stepping.energy_cap import EnergyCap
 from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impacts, impacts_of
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
@@ -164,6 +164,10 @@ class WorldStep:
             self.solver, self.rows, self.state, self.solved, self.free, self.motion, self.end, self.distances, device
         )
         self._bounces = False
+        self._energy = EnergyCap(
+            self.table, options.gravity, self.load, self._before, self.state, self.motion, self.part,
+            self.placement.velocity, self.distances, device,
+        )  # fmt: skip
         self.tally = StepTally()  #: what steps held back
         self.jams = Jams(count)  #: who is held back again and again
         meshes = [collision_mesh(body) for body in bodies]
@@ -181,7 +185,7 @@ class WorldStep:
         self._prepare()
         self._hits = WalkHits()  #: that are left for `truncate`
         self._found: PosedContacts | None = None  #: what is near where the step begins
-        self._islands, self._capped = 0, ()
+        self._islands = 0
         self._impacts: list[WorldImpacts] = []  #: of the parts of a step, where there are several
         self._checked = False
         self.overlapping: tuple[tuple[int, int], ...] = ()  #: pairs that are not compared, where they were put
@@ -352,7 +356,8 @@ class WorldStep:
         if self.rows.straighten():
             self._solve_speeds()
         self._move.run()
-        self._cap_energy()
+        if self.options.order == 2:
+            self._energy.cap(self._islands, self.solver, self.rows, self.joints)
         self.rows.keep()
         self.joints.keep()
         if not np.isfinite(self.state.velocity.numpy()).all():
@@ -538,21 +543,11 @@ class WorldStep:
             return
         self.placement.velocity.zero_()
         self._solved(self._placer, self.placement, self.rows.placing, self.joints.placing)
+        if self.options.order == 2:
+            self._energy.limit_placement(self._islands, self.solver, self.rows, self.joints)
         self.rows.measure(self.placement.velocity)
         self._most_placed.fill_(MOST_PLACED * max(lack, self.joints.error))
         self._add_motion.run()
-
-    def _cap_energy(self) -> None:
-        """Take back what islands gained from the length of the step."""
-        if self.options.order != 2 or not self._islands:
-            return
-        islands, joints = self.solver.islands.arrays, self.joints
-        key = self.rows.version, joints.version, self.solver.islands.version
-        if key != self._capped:
-            arguments = [islands, self.table, self._before, self.load, wp.vec3d(*self.options.gravity), self.motion]
-            arguments += [self.part, self.rows.arrays, joints.rows, joints.driving, self.state]
-            self._cap, self._capped = PreparedLaunch(cap_energy, arguments, self.device, grain=16), key
-        self._cap(self._islands)
 
     def _settle(self) -> None:
         """Islands that have been at rest for long sleep, except those that motors or pulls hold."""
