@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tangere.dynamics.ground.analytic_body import check_one, mass_of, surface_of
+from tangere.dynamics.analytic.analytic_body import check_one, mass_of, surface_of
 from tangere.motion import as_poses
 from tangere.runtime import (
     Arrays,

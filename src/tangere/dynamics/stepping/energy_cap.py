@@ -116,10 +116,10 @@ def driver_joint_work(
 @wp.func
 def has_motor(islands: IslandArrays, k: int, driving: wp.array[int]) -> bool:
     """Whether a joint row of an island may do work."""
+    found = bool(False)
     for c in range(islands.joint_first[k], islands.joint_first[k + 1]):
-        if driving[islands.joint_order[c]] == 1:
-            return True
-    return False
+        found = found or driving[islands.joint_order[c]] == 1
+    return found
 
 
 @wp.func
@@ -192,10 +192,11 @@ def cap_energy(
 @wp.func
 def island_is_tight(islands: IslandArrays, k: int, facts: RowFacts, distances: Distances) -> bool:
     """Whether contacts of an island are so near that they are moved apart whatever it costs."""
+    least = LEAST_TARGET * distances.security + distances.kept
+    found = bool(False)
     for c in range(islands.contact_first[k], islands.contact_first[k + 1]):
-        if facts.gap[islands.contact_order[c]] < LEAST_TARGET * distances.security + distances.kept:
-            return True
-    return False
+        found = found or facts.gap[islands.contact_order[c]] < least
+    return found
 
 
 @wp.kernel
