@@ -111,7 +111,7 @@ class StepPipeline:
         a, device = assembly, assembly.device
         self.start, self.free_motion = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.x)
         self._saved_x, self._saved_v = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.v)
-        self.inertia = wp.array(a.dofs.mass.numpy() / dt**2, dtype=wp.float64, device=device)  #: m / dt^2 [kg/s^2]
+        self.inertia = wp.array(a.inertia(dt), dtype=wp.float64, device=device)
         self.surface_start, self.surface_end = wp.zeros_like(a.surface.rest), wp.zeros_like(a.surface.rest)
         self._map_start, self._map_end = carry_surface(a, self.surface_start), carry_surface(a, self.surface_end)
         self._graphs = PhaseGraphs(device)
@@ -272,7 +272,7 @@ class StepPipeline:
         if dt != self.dt:
             kept, now = self._other_dt, {} if self.growing else {name: getattr(self, name) for name in _OF_DT}
             self.dt = np.nan  # should something stop this, it is done again
-            self.pull.set_inertia(self.assembly.dofs.mass.numpy() / dt**2)
+            self.pull.set_inertia(self.assembly.inertia(dt))
             self.rows.set_dt(dt)
             if kept.get("dt") == dt:
                 self.__dict__.update(kept)

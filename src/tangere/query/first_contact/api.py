@@ -13,8 +13,7 @@ from typing import Any
 import warp as wp
 
 from tangere.query.contacts.record import Contacts
-from tangere.query.dispatch import BODIES, TERRAIN, kind_of
-from tangere.query.first_contact.engines import answer
+from tangere.query.dispatch import BODIES, TERRAIN, answer, kind_of
 from tangere.query.first_contact.options import DeformingOptions, Mode, RigidOptions, SceneOptions, Start
 from tangere.query.first_contact.result import Candidates, FirstContact, FirstContacts
 from tangere.runtime import Arrays, InputError, using_threads

@@ -85,7 +85,7 @@ def contacts_of_pairs(
         count = paired_count(a.count, b.count)
         inputs: list[Any] = []
         for side, convex in zip((a, b), bodies, strict=True):
-            inputs += [_laid_out(side, convex, smooth, device), *convex.arguments]
+            inputs += [laid_out(side, convex, smooth, device), *convex.arguments]
         out = wp.empty(count, dtype=ConvexContact, device=device)
         limits = wp.array(lengths, dtype=wp.float64, device=device)
         grain = MESH_GRAIN if bodies[1].kind == ConvexKind.TRIANGLE else GRAIN
@@ -103,7 +103,8 @@ def _kernel_of(a: ConvexBodies | MeshBody, b: ConvexBodies | MeshBody) -> wp.Ker
     return mesh_contact_kernel(a.kind) if b.kind == ConvexKind.TRIANGLE else contact_kernel(a.kind, b.kind)
 
 
-def _laid_out(side: MovingSide, bodies: ConvexBodies | MeshBody, smooth: bool, device: wp.Device) -> Any:
+def laid_out(side: MovingSide, bodies: ConvexBodies | MeshBody, smooth: bool, device: wp.Device) -> Any:
+    """`MovingShapes` of a side on a device, without lengths."""
     moving: Any = MovingShapes()
     moving.motions = wp.array(side.motion.records(), dtype=RigidMotion, device=device)
     moving.links, moving.smooth = side.motion.links, smooth
