@@ -77,7 +77,8 @@ TABLE = (
     Row("proximity", (MESH,), (MESH, ITSELF), "proximity"),
     Row("proximity", (BODIES,), (ITSELF,), "proximity"),
     Row("manifold", (CYLINDER, BODY), (TERRAIN, TERRAINS), "manifold"),
-    Row("manifold", _ANALYTIC, _ANALYTIC, "manifold"),
+    Row("manifold", _ANALYTIC, (*_ANALYTIC, *_PLACED, TERRAIN), "manifold"),
+    Row("manifold", _PLACED, (*_ANALYTIC, *_PLACED, TERRAIN), "manifold"),
     Row("signed_distance", (POINTS,), (MESH,), "signed_distance"),
 )
 
