@@ -82,6 +82,7 @@ def test_a_press_that_closes_on_what_cannot_yield_is_held_back_and_told_and_open
     assert max(parts) > 1
     assert parts[-10:] == [1] * 10
     assert 2 in world.truncation.bodies
+    assert 0 not in world.truncation.bodies  # the floor has nowhere to go, and loses no time
     assert world.positions[2, 2] > 1.1
     kept, frozen = world.checkpoint(), world.poses
     world.run(steps=5)
