@@ -147,7 +147,15 @@ def admit(first: int, c: CrowdArrays, f: FloorArrays, s: SourceTable, out: Moved
                         f.people.entered[number] = time
                         f.people.chooser[number] = int(s.start[source])
                         f.people.stage[number] = chosen_stage(
-                            f.stages, f.fields, s.start[source], number, f.people.size[number], s.sheet[source], x
+                            f.stages,
+                            f.fields,
+                            c.neighbourhoods,
+                            s.start[source],
+                            number,
+                            f.people.size[number],
+                            s.sheet[source],
+                            out.cell[now - 1],
+                            x,
                         )
                         s.next[source] = k + 1
     f.live[0] = now
@@ -208,7 +216,15 @@ def serve(first: int, c: CrowdArrays, f: FloorArrays, q: QueueTable, out: MovedA
                                 f.people.chooser[number] = int(stage)
                                 sheet = sheet_of(f.cells, out.cell[i])
                                 f.people.stage[number] = chosen_stage(
-                                    f.stages, f.fields, stage, number, f.people.size[number], sheet, out.position[i]
+                                    f.stages,
+                                    f.fields,
+                                    c.neighbourhoods,
+                                    stage,
+                                    number,
+                                    f.people.size[number],
+                                    sheet,
+                                    out.cell[i],
+                                    out.position[i],
                                 )
                                 q.count[k] = q.count[k] - 1
                                 q.served[k] = wp.float64(wp.inf)

@@ -134,27 +134,36 @@ def _slowed(f: FloorCells, sheet: int, way: wp.vec3d) -> wp.float64:
 
 
 @wp.func
-def _choose(f: FloorArrays, c: CrowdArrays, at: int, number: int, sheet: int, x: wp.vec3d) -> int:
+def _choose(f: FloorArrays, c: CrowdArrays, at: int, number: int, sheet: int, cell: int, x: wp.vec3d) -> int:
     """What comes after a stage for somebody; for one of a group, what comes for the first of it."""
     first = leader_of(f.groups, c, number)
     if first < 0:
-        return chosen_stage(f.stages, f.fields, at, number, f.people.size[number], sheet, x)
+        return chosen_stage(f.stages, f.fields, c.neighbourhoods, at, number, f.people.size[number], sheet, cell, x)
     over = sheet_of(f.cells, c.cell[first])
     size = f.people.size[number]
-    found = chosen_stage(f.stages, f.fields, at, c.number[first], size, over, c.position[first])
-    return found
+    return chosen_stage(
+        f.stages,
+        f.fields,
+        c.neighbourhoods,
+        at,
+        c.number[first],
+        size,
+        over,
+        c.cell[first],
+        c.position[first],
+    )
 
 
 @wp.func
-def _next_stage(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d):
+def _next_stage(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, cell: int, x: wp.vec3d):
     at = f.people.stage[number]
     f.people.chooser[number] = int(at)
-    f.people.stage[number] = _choose(f, c, at, number, sheet, x)
+    f.people.stage[number] = _choose(f, c, at, number, sheet, cell, x)
     f.people.since[number] = wp.float64(wp.inf)
 
 
 @wp.func
-def _arrive(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d, time: wp.float64) -> bool:
+def _arrive(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, cell: int, x: wp.vec3d, time: wp.float64) -> bool:
     """Give who has reached his stage the next one; whether he leaves."""
     s = f.people.stage[number]
     if s < 0:
@@ -162,7 +171,7 @@ def _arrive(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d
     kind = f.stages.kind[s]
     if kind == START:
         if time >= f.stages.opens[s]:
-            _next_stage(f, c, number, sheet, x)
+            _next_stage(f, c, number, sheet, cell, x)
         return False
     if kind == QUEUE:
         return False
@@ -176,7 +185,7 @@ def _arrive(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d
         f.people.since[number] = time
         since = time
     if time >= since + f.stages.wait[s] and time >= f.stages.opens[s]:
-        _next_stage(f, c, number, sheet, x)
+        _next_stage(f, c, number, sheet, cell, x)
     return False
 
 
@@ -229,7 +238,7 @@ def _floor_kernel(steer: Any) -> wp.Kernel:
             out.velocity[i] = (y - x) / c.dt
             out.number[i] = int(number)
             out.cell[i] = cell
-            if _arrive(f, c, number, over, y, time):
+            if _arrive(f, c, number, over, cell, y, time):
                 out.cell[i] = -1
 
     return floor_step
@@ -243,7 +252,7 @@ def _begin(first: int, c: CrowdArrays, f: FloorArrays):
         s = f.people.stage[number]
         if s >= 0:
             if f.stages.kind[s] == START and wp.float64(c.clock[0]) * c.dt >= f.stages.opens[s]:
-                _next_stage(f, c, number, sheet_of(f.cells, c.cell[i]), c.position[i])
+                _next_stage(f, c, number, sheet_of(f.cells, c.cell[i]), c.cell[i], c.position[i])
 
 
 @wp.kernel
@@ -256,6 +265,6 @@ def _choose_again(first: int, c: CrowdArrays, f: FloorArrays, all_choices: int):
         if at >= 0 and not waits:
             if f.stages.choice[at] == QUICKEST or (all_choices == 1 and f.stages.choice[at] == NEAREST):
                 sheet = sheet_of(f.cells, c.cell[i])
-                s = _choose(f, c, at, number, sheet, c.position[i])
+                s = _choose(f, c, at, number, sheet, c.cell[i], c.position[i])
                 if s >= 0:
                     f.people.stage[number] = s
