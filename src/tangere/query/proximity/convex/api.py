@@ -34,7 +34,7 @@ from tangere.query.first_contact.mesh_heightfield.details import in_ground
 from tangere.query.first_contact.rigid.scene import allowed_pairs
 from tangere.query.listed_bodies import ListedBody, ball_radius, listed, meeting_bodies, turned_round
 from tangere.query.proximity.api import proximity
-from tangere.query.proximity.convex.mesh_search import NearTriangle, near_triangles_kernel
+from tangere.query.proximity.convex.mesh_search import TriangleAnswer, near_triangles_kernel
 from tangere.runtime import Arrays, InputError, choose_device, collect, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
@@ -131,7 +131,7 @@ def _of_mesh(body: PlacedBodies, mesh: PlacedBodies, distance: float, device: An
 
 
 def _near_triangles(body: PlacedBodies, mesh: PlacedBodies, distance: float, device: Any) -> np.ndarray:
-    """`NearTriangle` records, by query and triangle."""
+    """`TriangleAnswer` records, by query and triangle."""
     if not isinstance(body.shape, Analytic) or not isinstance(mesh.shape, Mesh):
         refuse_unsupported("proximity", body.shape, mesh.shape)
     on = choose_device(device, body.shape.poses)
@@ -140,7 +140,7 @@ def _near_triangles(body: PlacedBodies, mesh: PlacedBodies, distance: float, dev
     poses = [wp.array(np.ascontiguousarray(side.poses), dtype=wp.mat44d, device=on) for side in (body, mesh)]
     inputs = [*convex.arguments, poses[0], *tree.arguments, poses[1], distance, ACCURACY]
     kernel = near_triangles_kernel(convex.kind)
-    found = collect(kernel, count, inputs, NearTriangle, device=on, grain=GRAIN).numpy()
+    found = collect(kernel, count, inputs, TriangleAnswer, device=on, grain=GRAIN).numpy()
     return found[np.lexsort((found["answer"]["triangle"], found["query"]))]
 
 

@@ -31,7 +31,7 @@ OF_GAP = wp.constant(real(0.2))
 
 
 @wp.struct
-class NearTriangle:
+class TriangleAnswer:
     """A body and a triangle that is near it."""
 
     query: wp.int32
@@ -58,7 +58,7 @@ def near_triangles_kernel(kind: int) -> wp.Kernel:
         tolerance: real,
         counts: wp.array[wp.int64],
         capacity: int,
-        out: wp.array[NearTriangle],
+        out: wp.array[TriangleAnswer],
     ):
         i = first + wp.tid()
         a = shapes[wp.min(i, shapes.shape[0] - 1)]
@@ -92,7 +92,7 @@ def near_triangles_kernel(kind: int) -> wp.Kernel:
                         answer.point_b = at + turned * answer.point_b
                         answer.normal = turned * answer.normal
                         answer.triangle = node.triangle
-                        near = NearTriangle()
+                        near = TriangleAnswer()
                         near.query = i
                         near.answer = answer
                         out[slot] = near
