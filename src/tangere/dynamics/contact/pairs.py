@@ -106,7 +106,8 @@ def pair_filters(
         worlds: (n,) the world of each body, rising.
         ignored: (k, 2) pairs.
     """
-    groups = np.array([_group(body) for body in bodies])
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(body.group for body in bodies))}
+    groups = np.array([_group(body, numbers) for body in bodies])
     analytic = np.array([body.analytic is not None for body in bodies])
     count = len(worlds)
     pairs = np.unique(np.sort(np.asarray(ignored, np.int64).reshape(-1, 2), axis=1), axis=0)
@@ -125,11 +126,11 @@ def pair_filters(
     return both[0], both[1]
 
 
-def _group(body: Body) -> int:
-    """By which pairs are left out; ground is compared otherwise."""
+def _group(body: Body, numbers: dict[int | None, int]) -> int:
+    """By which pairs are left out, numbered from 0; ground is compared otherwise."""
     if body.ground is not None:
         return -2
-    return -1 if body.group is None else body.group
+    return -1 if body.group is None else numbers[body.group]
 
 
 @wp.func
