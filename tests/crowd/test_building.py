@@ -109,6 +109,15 @@ def test_speed_on_stairs_is_the_part_told_up_and_down(start, storey, speed):
     assert set(done.sheet.tolist()) == {0, 1, 2}
 
 
+def test_who_goes_faster_on_moving_stairs_looks_farther():
+    """The range follows from the greatest speed that anybody may have: 2 x 0.2 m and 3 x 1.2 m/s for 1 s."""
+    simulation = Simulation(house(up=3.0, down=0.5), dt=0.05, device="cpu")
+    way_out = simulation.add_exit(shapely.box(22, 2, 24, 4), storey="upper")
+    simulation.add_people(np.array([[2.0, 3.0]]), to=way_out, storey="ground", speed=1.2)
+    simulation.prepare()
+    assert simulation._grid.range == pytest.approx(4.0)
+
+
 def check_ways(building: Building, simulation, steps: int) -> None:
     """Every way of every step meets no wall of the sheet it is on; over a joint, its two parts none of either."""
     before: dict[int, tuple[int, np.ndarray]] = {}

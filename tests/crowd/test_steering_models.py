@@ -73,6 +73,20 @@ def test_single_precision_and_the_derived_range_stay_near_the_formula(rng):
     assert np.abs(exact.positions - quick.positions).max() < 2e-4
 
 
+@pytest.mark.parametrize(("strength", "reach"), [(8.0, 2.341), (1.0e7, 3.0)])
+def test_within_a_cutoff_only_what_rounds_away_is_left_out(rng, strength, reach):
+    """In single precision people beyond 2.34 m push by less than rounding; where they push harder they count."""
+    start = places(rng) if strength == 8.0 else np.array([[5.0, 3.0], [5.0, 5.5]])
+    found = []
+    for precision in ("double", "single"):
+        simulation = ours(CollisionFreeSpeed(cutoff=3.0, strength=strength, precision=precision), start)
+        simulation.run(steps=3, record=None)
+        found.append(simulation.positions)
+    assert np.abs(found[0] - found[1]).max() < 2e-8
+    assert CollisionFreeSpeed(cutoff=3.0, strength=strength).fitted(0.2, 1.2).range == pytest.approx(reach, abs=1e-3)
+    assert CollisionFreeSpeed(cutoff=3.0, precision="double").fitted(0.2, 1.2).range == 3.0
+
+
 def test_where_neighbours_are_more_than_are_kept_all_count(rng):
     """120 people within 1.5 m of each other: more than the list of a kernel holds."""
     x = np.array([8.0, 5.0]) + rng.uniform(-0.75, 0.75, (120, 2))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from tangere.dynamics import World
 from tangere.motion import Rest
+from tangere.query.distance import distance
 from tangere.query.intersection import intersects
 
 
@@ -53,3 +56,23 @@ class EnergyRule:
         mass = sum(body.mass for body in self._world.bodies if body.moves)
         span = max(self._highest - self._floor, 1e-9 * mass)  # of a world at rest: a speed of some 0.05 mm/s
         return self.rise / span
+
+
+def least_distance(world: World) -> float:
+    """Of all pairs of bodies that are compared: how near two of them certainly are not [m].
+
+    Analytic bodies are what their formulas say, and solid.
+    """
+    poses = world.poses
+    joined = {tuple(sorted((joint.body_a, joint.body_b))) for joint in world.joints}
+    placed = [
+        body.mesh.moving(Rest(pose)) if body.analytic is None else body.analytic.at(pose)
+        for body, pose in zip(world.bodies, poses, strict=True)
+    ]
+    found = [np.inf]
+    for i, j in itertools.combinations(range(len(world)), 2):
+        one, other = world.bodies[i], world.bodies[j]
+        same_group = one.group is not None and one.group == other.group
+        if not ((one.fixed and other.fixed) or same_group or (i, j) in joined):
+            found.append(float(np.min(distance(placed[i], placed[j], device="cpu").lower)))
+    return min(found)

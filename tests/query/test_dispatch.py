@@ -41,6 +41,7 @@ NEEDED = {"proximity": {"distance": 0.1}}
 FIRST_CONTACT = {"mode": "sound", "start": "checked", "separation": 0.0, "tolerance": None, "options": None}
 FIRST_CONTACT |= {"device": "cpu", "threads": None}
 
+MESHES = (dispatch.MESH, dispatch.DEFORMING, dispatch.RIGID, dispatch.ALONG_PATH)
 PAIRS = [(row, a, b) for row in TABLE for a in row.a for b in row.b]
 
 
@@ -57,6 +58,8 @@ def test_every_row_of_the_table_answers(row, a, b):
     if b == dispatch.TERRAINS and row.question == "manifold":
         options["world"] = np.zeros(1, np.int32)
     one, other = THINGS[a], None if b is None else THINGS[b]
+    if row.question == "manifold" and kind_of(one) in MESHES:  # surfaces that pass through each other have none
+        one = BOX.at(shifted(-9.0, 9.0))
     if row.question == "largest_step" and a == b:  # it begins with a gap
         other = {dispatch.RIGID: BOX.moving(tg.Rest(shifted(9.0)))}.get(b, BOX.at(shifted(9.0)))
     public = getattr(tg, row.question)
@@ -96,9 +99,9 @@ def test_a_pair_that_is_not_in_the_table_is_refused_in_one_sentence_with_those_t
 
 def test_a_refusal_names_both_things_and_what_the_question_is_known_for():
     with pytest.raises(
-        UnsupportedError, match="manifold of a Mesh at rest and a Heightfield is not known; known: a Cylinder"
+        UnsupportedError, match="manifold of a Mesh at rest and a list of Heightfields is not known; known: a Cylinder"
     ):
-        refuse_unsupported("manifold", BOX, GROUND)
+        refuse_unsupported("manifold", BOX, [GROUND])
     with pytest.raises(
         UnsupportedError, match="largest step of a Mesh at rest and a Heightfield is not known; known: a Mesh"
     ):

@@ -372,10 +372,9 @@ def test_in_chromium_the_motor_of_a_window_lifter_is_dragged_out_of_its_door_wit
     page.screenshot(path=str(tmp_path / "out.png"), timeout=60_000)
     page.mouse.up()
     until(lambda: not hand.device.pressed, page)
-    # It is out, nothing was passed through, and the picture shows it where it is. How fast the mouse goes depends on
-    # the machine: a walk that a contact stops, which nobody saw coming, is safe, and rare.
+    # It is out, nothing was passed through, and the picture shows it where it is.
     assert meeting_pairs(hand.world) == []
-    assert hand.report.walks_stopped <= 0.02 * hand.report.walks_asked
+    assert hand.report.walks_stopped == 0
     x, y = pixel(*place(hand.handle[:3, 3]))
     shown = image[int(y) - 3 : int(y) + 4, int(x) - 3 : int(x) + 4].reshape(-1, 3).mean(axis=0)
     assert shown[0] > shown[2] + 25  # the motor is of a sandy colour, the door is grey

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tangere.dynamics.ground.analytic_body import check_one, mass_of, surface_of
+from tangere.dynamics.analytic.analytic_body import check_one, mass_of, surface_of
 from tangere.motion import as_poses
 from tangere.runtime import (
     Arrays,
@@ -42,8 +42,8 @@ class Body:
 
     Args:
         mesh: its surface, which touches others; open ones, sheets and non-manifold ones too. Or an analytic body, one
-            `Cylinder`, `Sphere`, `Capsule`, `Cone`, `Box` or `ConvexMesh`: on ground it is what its formula says, with
-            others its surface in triangles. Or a `Heightfield`: ground, which never moves.
+            `Cylinder`, `Sphere`, `Capsule`, `Cone`, `Box` or `ConvexMesh`: on ground and with others of its kind it is
+            what its formula says, with meshes its surface in triangles. Or a `Heightfield`: ground, which never moves.
         pose: where it starts, shape (4, 4), a rotation and an offset [m]; None means where the mesh is.
         density: [kg/m^3].
         mass: [kg], in the place of a density.
@@ -87,7 +87,7 @@ class Body:
     group: int | None = None
     name: str = cast(str, None)
     held: np.ndarray = field(init=False)  #: (6,) bool: x y z, and the rotations about them
-    analytic: Analytic | None = field(init=False, default=None)  #: what it is on ground, if not the hull of its mesh
+    analytic: Analytic | None = field(init=False, default=None)  #: what it is by formula, if it was given so
     ground: Heightfield | None = field(init=False, default=None)  #: what it is, if ground
 
     def __post_init__(self) -> None:

@@ -89,7 +89,8 @@ TABLE = (
     Row("proximity", (BODIES,), (ITSELF,), "lists"),
     Row("proximity", _THINGS, (*_THINGS, TERRAIN), "bodies"),
     Row("manifold", (CYLINDER, BODY), (TERRAIN, TERRAINS), "manifold"),
-    Row("manifold", _ANALYTIC, _ANALYTIC, "manifold"),
+    Row("manifold", _ANALYTIC, (*_ANALYTIC, *_PLACED, TERRAIN), "manifold"),
+    Row("manifold", _PLACED, (*_ANALYTIC, *_PLACED, TERRAIN), "manifold"),
     Row("signed_distance", (POINTS,), (MESH,), "signed_distance"),
 )
 

@@ -415,7 +415,8 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         fit = getattr(self.behaviour, "fitted", None)
         if fit is None or len(self.people) == 0:
             return self.behaviour
-        return fit(float(self.people.radius.max()), float(self.people.speed.max()))
+        fastest = max(1.0, *(max(sheet.up, sheet.down) for sheet in self.plan.sheets))  # moving stairs, of level ground
+        return fit(float(self.people.radius.max()), fastest * float(self.people.speed.max()))
 
     def _check_width(self, radii: np.ndarray) -> None:
         fixed = getattr(self.behaviour, "fitted", None) is None or getattr(self.behaviour, "cutoff", None) is not None

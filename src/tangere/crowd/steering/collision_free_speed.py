@@ -32,17 +32,17 @@ wp.set_module_options(SOUND)
 _ZERO, _ONE = (wp.constant(wp.float64(x)) for x in (0.0, 1.0))
 _TINY = wp.constant(wp.float64(1.0e-12))
 _MASKED = wp.constant(MASKED)
-_RANGE, _STRENGTH, _DECAY, _WALL_STRENGTH, _WALL_DECAY, _GAP, _RESTLESSNESS = (wp.constant(i) for i in range(7))
+_RANGE, _STRENGTH, _DECAY, _WALL_STRENGTH, _WALL_DECAY, _GAP, _RESTLESSNESS, _PUSHED = (
+    wp.constant(i) for i in range(8)
+)
 #: Where nobody is ahead, walls push aside at most by so many times the drive.
 _ASIDE = wp.constant(wp.float64(2.0))
 #: Who is slower than this part of what he wants stands.
 _STANDING = wp.constant(wp.float64(0.02))
 #: Neighbours that are kept for the space ahead; where there are more, all are looked at again.
 _KEPT = 48
-#: After so many decays a push is below the rounding of single precision.
-_FAINT = 20.0
-#: Pushes below this part of the drive do not count.
-_NEGLIGIBLE = 1.0e-4
+#: Pushes below this part of the drive do not count; where a cutoff is given, those below rounding.
+_NEGLIGIBLE, _ROUNDING = 1.0e-4, {"single": 2.0**-25, "double": 0.0}
 #: People that a range is derived for where nobody says who comes [m, m/s].
 _RADIUS, _SPEED = 0.25, 1.5
 
@@ -59,7 +59,8 @@ class CollisionFreeSpeed:
             aside but not back.
             The model as published has none (0), and then three people may hold each other for ever in a door, each
             waiting for the next, and two walls one in a door that is hardly wide enough; two radians free them.
-        cutoff: how far neighbours count [m]; None: as far as they matter, by radii, speeds and time gap.
+        cutoff: how far neighbours count [m]; None: as far as they matter, by radii, speeds and time gap. Of those
+            within it, who neither slows anybody down nor pushes more than rounding is left out.
         precision: of what pairs add: "single" is faster, "double" is for comparisons.
     """
 
@@ -88,11 +89,13 @@ class CollisionFreeSpeed:
 
     def fitted(self, radius: float, speed: float) -> CollisionFreeSpeed:
         """The same with a cutoff for people of at most this radius [m] and wanted speed [m/s]."""
-        if self.cutoff is not None:
-            return self
-        seen = speed * self.time_gap
-        pushed = self.decay * math.log(max(self.strength / _NEGLIGIBLE, 1.0))
-        return replace(self, cutoff=2.0 * radius + max(seen, pushed))
+        least = _NEGLIGIBLE if self.cutoff is None else _ROUNDING[self.precision]
+        matters = 2.0 * radius + max(speed * self.time_gap, self._pushed(least))
+        return replace(self, cutoff=matters if self.cutoff is None else min(self.cutoff, matters))
+
+    def _pushed(self, least: float) -> float:
+        """From which space on a push is less than this part of the drive [m]."""
+        return self.decay * math.log(max(self.strength / least, 1.0)) if least > 0.0 else math.inf
 
     @property
     def steer(self) -> Any:
@@ -102,7 +105,7 @@ class CollisionFreeSpeed:
     def parameters(self) -> np.ndarray:
         """What the function gets."""
         values = [self.range, self.strength, self.decay, self.wall_strength, self.wall_decay, self.time_gap]
-        return np.array([*values, self.restlessness], float)
+        return np.array([*values, self.restlessness, self._pushed(_ROUNDING[self.precision])], float)
 
 
 @wp.func
@@ -118,7 +121,6 @@ def _space_ahead(ex: Any, ey: Any, w: Any, space: Any) -> Any:
 def _steering(double: bool) -> Any:
     real = wp.float64 if double else wp.float32
     vec = wp.vec4d if double else wp.vec4f
-    faint = wp.constant(1.0e300 if double else _FAINT)
 
     @wp.func
     def steer(
@@ -166,7 +168,7 @@ def _steering(double: bool) -> Any:
         wanted = wp.length(preferred)
         slowing = real(wanted * p[_GAP])  # who is farther does not slow it down
         # Beyond it nobody slows down, and pushes are below rounding: in double precision nothing is left out.
-        matters = wp.max(slowing, decay * real(faint))
+        matters = wp.max(slowing, real(p[_PUSHED]))
         push_x = real(0.0)
         push_y = real(0.0)
         for k in range(seen.run, seen.run + seen.runs):

@@ -21,7 +21,7 @@ from tangere.dynamics.body import Body, yes_or_no
 from tangere.dynamics.joint import WITH_COORDINATE, WorldJoint, checked_motor
 from tangere.dynamics.material import ContactMaterial
 from tangere.runtime import InputError, TangereError, described, number, positive, three_numbers, to_numpy
-from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic, Capsule, Cone, ConvexMesh, Cylinder, Sphere
+from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic, Box, Capsule, Cone, ConvexMesh, Cylinder, Sphere
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import Mesh
 
@@ -39,7 +39,7 @@ BODY_KEYS = (
 PLACE_KEYS = ("position", "rotation", "quaternion", "pose")
 SHAPE_KEYS = ("mesh", "shape", "ground", "convex", "units", "scale")
 #: Bodies by formula that a `shape` may be, beside those of triangles.
-FORMULAS = {"cylinder": Cylinder, "sphere": Sphere, "capsule": Capsule, "cone": Cone}
+FORMULAS = {"cylinder": Cylinder, "sphere": Sphere, "capsule": Capsule, "cone": Cone, "cuboid": Box}
 #: What a body may be made of.
 BodyShape = Mesh | Analytic | Heightfield
 #: Keys of a joint that are arguments of `World.join` as they stand.
@@ -267,6 +267,8 @@ def _described_shape(body: Body, name_of: Callable[[Mesh | Heightfield], Any]) -
     radius, height = float(record["radius"]), 2.0 * float(record["half"][2])
     if kind == ROUND and height == 0.0:
         return {"shape": {"kind": "sphere", "radius": radius}}
+    if isinstance(body.analytic, Box):
+        return {"shape": {"kind": "cuboid", "half": record["half"].tolist()}}
     names = {CYLINDER: "cylinder", CONE: "cone", ROUND: "capsule"}
     if kind in names:
         return {"shape": {"kind": names[kind], "radius": radius, "height": height}}

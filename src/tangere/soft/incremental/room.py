@@ -144,7 +144,7 @@ class SharedRoom:
         part_rows = int((table[:, 2] + table[:, 3]).max())
         numbers = np.zeros(dof_update.NUMBERS, int)
         numbers[2:6] = used.neighbours, used.elements, near_rows, part_rows
-        self.per_dt2 = wp.zeros(1, dtype=wp.float64, device="cpu")
+        self.dt = wp.zeros(1, dtype=wp.float64, device="cpu")
         return {
             "numbers": ints(numbers),
             "changed": blank(_MOST_TOUCHED),
@@ -162,7 +162,8 @@ class SharedRoom:
             "diagonal": assembly.material.diagonal,
             "inertia": pipeline.inertia,
             "plain_inertia": pipeline.pull.plain_inertia,
-            "per_dt2": self.per_dt2,
+            "damping": dofs.damping,
+            "dt": self.dt,
             "limit": wp.full(count, np.inf, dtype=wp.float64, device="cpu"),
             "free": dofs.free,
             "near_ranges": flat(assembly.material.neighbour_ranges),
@@ -401,7 +402,7 @@ class BodyRoom:
         host(columns["blended"])[: len(blended)] = blended
         host(columns["blends"])[: len(blended)] = np.concatenate([change.blends for change in changes])
         host(self.dof_counts)[:] = len(changed), len(blended)
-        self._shared.per_dt2.numpy()[0] = 1.0 / self._pipeline.dt**2
+        self._shared.dt.numpy()[0] = self._pipeline.dt
         host(self._shared.face_columns["slots"])[: len(slots)] = slots
         host(self.face_counts)[0] = len(slots)
         store, names = host(self.store.store), host(self.faces.opened)

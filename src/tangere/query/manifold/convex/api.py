@@ -20,7 +20,7 @@ from tangere.query.distance.convex.bodies import ConvexBodies, as_placed, paired
 from tangere.query.distance.convex.supports import ConvexKind
 from tangere.query.manifold.convex.approach import approach_kernel
 from tangere.query.manifold.convex.clipping import ManifoldPoint, NearPair, clip_features
-from tangere.query.manifold.convex.features import Features, HullFaces, feature_kernel, most_sides
+from tangere.query.manifold.convex.features import HullFaces, empty_features, feature_kernel, most_sides
 from tangere.query.manifold.convex.penetration import Penetration, Polytopes, penetration_kernel
 from tangere.runtime import Arrays, choose_device, launch, using_threads
 from tangere.shape import Moving
@@ -80,20 +80,29 @@ def _near_pairs(
     meet = wp.zeros(count, dtype=wp.uint8, device=device)
     launch(approach_kernel(*kinds), count, [*inputs, ACCURACY], [out, meet], device=device, grain=GRAIN)
     pairs, deep = out.numpy().copy(), np.flatnonzero(meet.numpy())
-    for begin in range(0, len(deep), TOGETHER):
-        rows, room = deep[begin : begin + TOGETHER].astype(np.int32), ROOM
-        while len(rows):
-            answers = _penetrations(kinds, inputs, rows, room, device)
-            _set_way_out(pairs, rows, answers, inputs[2].numpy())
-            rows, room = rows[answers["room"] == 0], MORE_ROOM * room
+    if len(deep):
+        _set_way_out(pairs, deep, penetrations(kinds, inputs, deep, device), inputs[2].numpy())
     limit = MARGIN * pairs["size"] if distance is None else distance
     return pairs[pairs["gap"] <= limit]
+
+
+def penetrations(
+    kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, device: wp.Device
+) -> np.ndarray:
+    """`Penetration` records of some pairs; polytopes get as much room as they need."""
+    answers = np.zeros(len(rows), Penetration.numpy_dtype())
+    for begin in range(0, len(rows), TOGETHER):
+        which, room = np.arange(begin, min(begin + TOGETHER, len(rows))), ROOM
+        while len(which):
+            answers[which] = _penetrations(kinds, inputs, rows[which].astype(np.int32), room, device)
+            which, room = which[answers["room"][which] == 0], MORE_ROOM * room
+    return answers
 
 
 def _penetrations(
     kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, room: int, device: wp.Device
 ) -> np.ndarray:
-    """`Penetration` records of some pairs, by polytopes with room for so many corners."""
+    """The same by polytopes with room for so many corners."""
     scratch: Any = Polytopes()
     scratch.corners, scratch.own = (wp.empty((len(rows), room), dtype=wp.vec3d, device=device) for _ in "ab")
     for name, dtype in (("faces", wp.vec3i), ("planes", wp.vec4d), ("sides", wp.vec2i)):
@@ -126,29 +135,46 @@ def _clipped(
     device: wp.Device,
 ) -> np.ndarray:
     """`ManifoldPoint` records of the pairs."""
-    count = len(pairs)
-    if not count:
+    if not len(pairs):
         return np.zeros(0, ManifoldPoint.numpy_dtype())
+    features = [
+        body_features(pairs, side, shape, own, places, poses[0], device)
+        for side, shape, own, places in zip((-1.0, 1.0), shapes, bodies, poses, strict=True)
+    ]
+    return clipped(pairs, features, poses[0], distance, device)
+
+
+def body_features(
+    pairs: np.ndarray,
+    toward: float,
+    shape: Analytic,
+    bodies: ConvexBodies,
+    poses: wp.array,
+    origins: wp.array,
+    device: wp.Device,
+) -> Any:
+    """`Features` of the bodies of `NearPair` records that face `toward` times their normals."""
+    hull: Any = HullFaces()
+    tables = hull_tables(shape.hull, device.alias)
+    hull.edges, hull.planes = tables.edges, tables.planes
+    listed = empty_features(len(pairs), most_sides(bodies.kind, shape.hull), device)
     rows = wp.array(pairs["row"].astype(np.int32), dtype=wp.int32, device=device)
     normals = wp.array(np.ascontiguousarray(pairs["normal"]), dtype=wp.vec3d, device=device)
-    features = []
-    for side, shape, own, places in zip((-1.0, 1.0), shapes, bodies, poses, strict=True):
-        hull: Any = HullFaces()
-        tables = hull_tables(shape.hull, device.alias)
-        hull.edges, hull.planes = tables.edges, tables.planes
-        listed: Any = Features()
-        most = most_sides(own.kind, shape.hull)
-        listed.count, listed.number = (wp.zeros(count, dtype=wp.int32, device=device) for _ in "ab")
-        listed.normal = wp.zeros(count, dtype=wp.vec3d, device=device)
-        listed.starts, listed.ends = (wp.zeros((count, most), dtype=wp.vec3d, device=device) for _ in "ab")
-        inputs = [rows, own.shapes, own.points, hull, places, poses[0], normals, side, listed]
-        launch(feature_kernel(own.kind), count, inputs, [], device=device, grain=GRAIN)
-        features.append(listed)
+    inputs = [rows, bodies.shapes, bodies.points, hull, poses, origins, normals, toward, listed]
+    launch(feature_kernel(bodies.kind), len(pairs), inputs, [], device=device, grain=GRAIN)
+    return listed
+
+
+def clipped(
+    pairs: np.ndarray, features: list[Any], origins: wp.array, distance: float | None, device: wp.Device
+) -> np.ndarray:
+    """`ManifoldPoint` records of `NearPair` records whose `Features` of a and b are known."""
+    count = len(pairs)
     records = wp.array(pairs, dtype=NearPair, device=device)
     limit = -1.0 if distance is None else float(distance)
     counts = wp.zeros(count, dtype=wp.int32, device=device)
     nowhere, nothing = (wp.zeros(0, dtype=dtype, device=device) for dtype in (wp.int32, ManifoldPoint))
-    inputs = [records, *features, poses[0], limit, MARGIN, counts]
+    inputs = [records, *features, origins, limit, MARGIN, counts]
     launch(clip_features, count, [*inputs, nowhere, nothing], [], device=device, grain=GRAIN)
     ends = np.cumsum(counts.numpy())
     offsets = wp.array((ends - counts.numpy()).astype(np.int32), dtype=wp.int32, device=device)

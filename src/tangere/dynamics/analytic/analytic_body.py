@@ -1,6 +1,6 @@
 """Cylinders, spheres, capsules, cones, boxes and hulls as rigid bodies: what they weigh, their surface in triangles.
 
-On ground they are what their formulas say. With each other and with meshes they are compared as triangles: curved ones
+On ground and with each other they are what their formulas say. With meshes they are compared as triangles: curved ones
 as the hull of points on them, of so many sides.
 """
 
