@@ -38,7 +38,7 @@ def mixed_distances(
 ) -> Distance:
     """The distances of n pairs of any of `shapes`; arguments as for `distances`."""
     things = [_checked(shape, k) for k, shape in enumerate(shapes)]
-    sides = [_PairSide(things, which, poses, name) for which, poses, name in ((a, poses_a, "a"), (b, poses_b, "b"))]
+    sides = [PlacedShapes(things, which, poses, name) for which, poses, name in ((a, poses_a, "a"), (b, poses_b, "b"))]
     count = max(len(side.rows) for side in sides)
     for side in sides:
         side.spread(count)
@@ -68,7 +68,7 @@ def mixed_distances(
     return Distance(**columns)
 
 
-class _PairSide:
+class PlacedShapes:
     """Which shape each pair has on one side, and where it is."""
 
     def __init__(self, things: Sequence[Any], which: Arrays, poses: Arrays | None, name: str) -> None:

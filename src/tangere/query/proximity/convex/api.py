@@ -2,7 +2,8 @@
 
 Question: which bodies, and which triangles of meshes and of ground, are nearer to a body than a distance?
 Method:   two analytic bodies by their nearest points (`distance.convex`); a body and a mesh, or ground in blocks, by
-          all triangles that the OBB tree leaves (`mesh_search`); two meshes by their features (`proximity.api`).
+          all triangles that the OBB tree leaves (`manifold.mesh.near_triangles`); two meshes by their features
+          (`proximity.api`).
 Sound:    a pair of bodies, or a body and a triangle, is in the answer if and only if its distance, as `distance` finds
           it from above, is below the one given; bodies that overlap are, with gap 0. Ground is solid: what is below its
           surface is inside it, of kind INSIDE.
@@ -33,8 +34,8 @@ from tangere.query.distance.heightfield import heightfield_distance
 from tangere.query.first_contact.mesh_heightfield.details import in_ground
 from tangere.query.first_contact.rigid.scene import allowed_pairs
 from tangere.query.listed_bodies import ListedBody, ball_radius, listed, meeting_bodies, turned_round
+from tangere.query.manifold.mesh.near_triangles import NearTriangle, near_triangle_kernel
 from tangere.query.proximity.api import proximity
-from tangere.query.proximity.convex.mesh_search import TriangleAnswer, near_triangles_kernel
 from tangere.runtime import Arrays, InputError, choose_device, collect, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
@@ -127,35 +128,37 @@ def _of_bodies(a: Any, b: Any, distance: float, time: Arrays, device: Any) -> Co
 def _of_mesh(body: PlacedBodies, mesh: PlacedBodies, distance: float, device: Any) -> Contacts:
     """Of bodies and a mesh: every triangle that is nearer."""
     found = _near_triangles(body, mesh, distance, device)
-    return _contacts(found, found["answer"]["triangle"].astype(np.int64))
+    return _contacts(found, body.poses, found["triangle"].astype(np.int64))
 
 
 def _near_triangles(body: PlacedBodies, mesh: PlacedBodies, distance: float, device: Any) -> np.ndarray:
-    """`TriangleAnswer` records, by query and triangle."""
+    """`NearTriangle` records, by query and triangle."""
     if not isinstance(body.shape, Analytic) or not isinstance(mesh.shape, Mesh):
         refuse_unsupported("proximity", body.shape, mesh.shape)
     on = choose_device(device, body.shape.poses)
     convex, tree = ConvexBodies.of(body.shape, on), MeshBody.of(mesh.shape, on)
     count = paired_count(len(body.poses), len(mesh.poses))
     poses = [wp.array(np.ascontiguousarray(side.poses), dtype=wp.mat44d, device=on) for side in (body, mesh)]
-    inputs = [*convex.arguments, poses[0], *tree.arguments, poses[1], distance, ACCURACY]
-    kernel = near_triangles_kernel(convex.kind)
-    found = collect(kernel, count, inputs, TriangleAnswer, device=on, grain=GRAIN).numpy()
-    return found[np.lexsort((found["answer"]["triangle"], found["query"]))]
+    inputs = [*convex.arguments, poses[0], *tree.arguments, poses[1], distance, 0.0, ACCURACY]
+    kernel = near_triangle_kernel(convex.kind)
+    found = collect(kernel, count, inputs, NearTriangle, device=on, grain=GRAIN).numpy()
+    found = found[(found["meet"] != 0) | (found["gap"] < distance)]
+    return found[np.lexsort((found["triangle"], found["row"]))]
 
 
-def _contacts(found: np.ndarray, triangles: np.ndarray) -> Contacts:
-    """The record, with the triangles by their numbers."""
-    near = found["answer"]
-    overlap = near["overlap"] != 0
+def _contacts(found: np.ndarray, poses: np.ndarray, triangles: np.ndarray) -> Contacts:
+    """The record, with the triangles by their numbers; `poses` are those of the bodies."""
+    overlap = (found["meet"] != 0) | (found["gap"] <= 0.0)
+    origin = poses[np.minimum(found["row"], len(poses) - 1), :3, 3]
+    on_triangle = origin + found["point_b"]
     return Contacts.of(
-        point_a=near["point_a"].copy(),
-        point_b=near["point_b"].copy(),
-        normal=np.where(overlap[:, None], 0.0, near["normal"]),
-        gap=near["upper"].copy(),
+        point_a=np.where(overlap[:, None], on_triangle, origin + found["point_a"]),
+        point_b=on_triangle,
+        normal=np.where(overlap[:, None], 0.0, found["normal"]),
+        gap=np.where(overlap, 0.0, found["gap"]),
         kind=np.where(overlap, Kind.OVERLAP, Kind.NONE).astype(np.uint8),
         feature_b=triangles.astype(np.int32),
-        query=found["query"].astype(np.int32),
+        query=found["row"].astype(np.int32),
         key=triangles.astype(np.int64),
     )
 
@@ -179,10 +182,9 @@ def _on_ground(a: Any, terrain: Any, distance: float, time: Arrays, device: Any)
         each = []
         for block in blocks.blocks(blocks.near(pose[:3, 3] - reach, pose[:3, 3] + reach)):
             near = _near_triangles(alone, as_placed(block.mesh), distance, device)
-            near["query"] = row
-            each.append(_contacts(near, block.face_numbers(near["answer"]["triangle"])))
+            each.append(_contacts(near, alone.poses, block.face_numbers(near["triangle"])))
         found = Contacts.joined(each) if each else Contacts()
-        found = found[np.argsort(found.feature_b, kind="stable")]
+        found = replace(found, query=np.full(len(found), row, np.int32))[np.argsort(found.feature_b, kind="stable")]
         parts.append(found if len(found) else _below(alone.shape.at(pose), terrain, row, device))
     return Contacts.joined(parts) if parts else Contacts()
 
