@@ -196,6 +196,27 @@ def test_discs_cover_what_they_share_with_polygons_and_with_each_other(rng, effo
                 assert len(np.unique(found.key)) == len(found)
 
 
+def test_slivers_that_discs_share_have_a_breadth(rng, effort, device):
+    for _ in range(effort(30, 6)):
+        radius, turn, part = rng.uniform(0.3, 1.0), rng.uniform(0.0, 2.0 * np.pi), rng.uniform(1e-3, 0.1)
+        along = np.array([np.cos(turn), np.sin(turn)])
+        on = tg.Cylinder(radius, 0.5).at(pose(*((2.0 + (1.0 - part) * radius) * along), 0.5 + 0.25, 0.3))
+        disc = shapely.Point(*((2.0 + (1.0 - part) * radius) * along)).buffer(radius, quad_segs=4096)
+        for below, outline in (
+            (tg.Box([2.0, 2.0, 0.5]).at(pose(0.0, 0.0, 0.0, turn)), [[-2, -2], [2, -2], [2, 2], [-2, 2]]),
+            (tg.Cylinder(2.0, 1.0), None),
+        ):
+            found = tg.manifold(on, below, distance=1e-3, device=device)
+            plate = shapely.Point(0.0, 0.0).buffer(2.0, quad_segs=4096)
+            if outline is not None:
+                plate = shapely.Polygon(np.array(outline) @ pose(0, 0, 0, turn)[:2, :2].T)
+            shared = disc.intersection(plate)
+            assert area_of(found.point_b) >= 0.7 * shared.area
+            assert plate.buffer(1e-5).contains(shapely.MultiPoint(found.point_b[:, :2]))
+            assert disc.buffer(1e-5).contains(shapely.MultiPoint(found.point_b[:, :2]))
+            assert len(np.unique(found.key)) == len(found)
+
+
 def test_lying_cylinders_and_capsules_touch_at_both_ends(device):
     across = Rotation.from_rotvec([0.5 * np.pi, 0.0, 0.0]).as_matrix()
     for body in (tg.Cylinder(0.5, 1.0), tg.Capsule(0.5, 1.0)):

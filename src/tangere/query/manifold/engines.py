@@ -51,7 +51,7 @@ def manifold(
     Returns:
         Contacts by rising body or pair (`query`), with gaps: negative inside. On ground at most four for each group of
         like normals; of two bodies all corners of the polygon that they have in common, on discs eight points of the
-        rim as well; with a mesh as many as say all that the others say. `key` names body point and ground feature, or
+        rim and middles of arcs as well; with a mesh as many as say all that the others say. `key` names body point and ground feature, or
         the corner, for warm starts.
 
     Raises:
