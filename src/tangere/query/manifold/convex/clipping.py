@@ -2,8 +2,9 @@
 
 Question: all points at which a face, line, disc or point of one body is over one of another, nearer than a distance.
 Method:   corners of either that are over the other, and crossings of their sides; of a disc eight points of its rim,
-          where sides cross it, and the middles of arcs between these: slivers have a breadth. Each is lifted back along the normal to both features, so a gap is exact where features
-          lean. Corners that coincide count once. The nearest points are added where no corner is as near.
+          where sides cross it, and the middles of arcs between these: slivers have a breadth. Each is lifted back along
+          the normal to both features, so a gap is exact where features lean. Corners that coincide count once. The
+          nearest points are added where no corner is as near.
 Known as: contact manifold by clipping (Sutherland and Hodgman 1974), without the order of the corners.
 """
 
