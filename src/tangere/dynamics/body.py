@@ -42,8 +42,8 @@ class Body:
 
     Args:
         mesh: its surface, which touches others; open ones, sheets and non-manifold ones too. Or an analytic body, one
-            `Cylinder`, `Sphere`, `Capsule`, `Cone`, `Box` or `ConvexMesh`: on ground and with others of its kind it is
-            what its formula says, with meshes its surface in triangles. Or a `Heightfield`: ground, which never moves.
+            `Cylinder`, `Sphere`, `Capsule`, `Cone`, `Box` or `ConvexMesh`: solid, and what its formula says, whatever
+            it meets. Or a `Heightfield`: ground, which never moves.
         pose: where it starts, shape (4, 4), a rotation and an offset [m]; None means where the mesh is.
         density: [kg/m^3].
         mass: [kg], in the place of a density.

@@ -1,7 +1,7 @@
 """Cylinders, spheres, capsules, cones, boxes and hulls as rigid bodies: what they weigh, their surface in triangles.
 
-On ground and with each other they are what their formulas say. With meshes they are compared as triangles: curved ones
-as the hull of points on them, of so many sides.
+What they meet, they meet as their formulas say. Their triangles are for pictures and files: of curved ones the hull of
+points on them, of so many sides.
 """
 
 from __future__ import annotations

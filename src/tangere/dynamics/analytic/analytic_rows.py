@@ -1,5 +1,5 @@
-"""Rows of analytic bodies: contacts with the ground and each other as the columns that kernels make rows of, where a
-step begins and where it hits."""
+"""Rows of analytic bodies: contacts with the ground, with meshes and with each other as the columns that kernels make
+rows of, where a step begins and where it hits."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class AnalyticRows:
         way, turn = motion[:, :3], motion[:, 3:]
         parts = []
         pairs = _listed(self._walk_pairs)
-        pairs = pairs[asked[pairs].any(axis=1)]
+        pairs = self._pairs.meshes_last(pairs[asked[pairs].any(axis=1)])
         if len(pairs):
             far = np.linalg.norm(way, axis=1) + np.linalg.norm(turn, axis=1) * self._radius
             parts.append(self._pairs.walk(pairs, Twist(poses, way, turn, self._centre), far))

@@ -175,7 +175,7 @@ class WorldStep:
         standing = np.array([body.ground is None for body in bodies])
         self._size = float(np.median(self.table.radius.numpy()[standing | ~standing.any()]))  #: that tells rows apart
         self.analytic: AnalyticRows | None = None  #: what holds bodies above ground, and analytic ones apart
-        if not standing.all() or sum(body.analytic is not None for body in bodies) > 1:
+        if not standing.all() or any(body.analytic is not None for body in bodies):
             from tangere.dynamics.analytic.analytic_rows import AnalyticRows
 
             self.analytic = AnalyticRows(
