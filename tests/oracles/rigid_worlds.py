@@ -34,7 +34,7 @@ def meeting_pairs(world: World, ignored: set[tuple[int, int]] = frozenset()) -> 
 
 def _placed(body: Body, pose: np.ndarray) -> Any:
     """A body where it is: by its formula, or its mesh."""
-    return body.mesh.moving(Rest(pose)) if body.analytic is None else body.analytic.at(pose)
+    return body.mesh.moving(Rest(pose)) if body.analytic is None else body.analytic.at(pose @ body.offset)
 
 
 class EnergyRule:

@@ -107,7 +107,7 @@ def overlapping_pairs(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarr
 
 def _placed(body: Body, pose: np.ndarray) -> Any:
     """What a body is where it is."""
-    return body.mesh.moving(Rest(pose)) if body.analytic is None else body.analytic.at(pose)
+    return body.by_formula_at(pose) or body.mesh.moving(Rest(pose))
 
 
 def refuse_overlaps(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarray, when: str) -> None:

@@ -471,7 +471,7 @@ class WorldStep:
         refuse_overlaps(self.bodies, poses, pairs, when)
         if self.analytic is not None:
             refuse_overlaps(self.bodies, poses, self.analytic.near_pairs(), when)
-            refuse_sunken(self.bodies, self.analytic.below(poses), when)
+            refuse_sunken(self.bodies, self.analytic.below(), when)
         first = self._worlds[self._ignored[:, 0]] == self._worlds[0] if len(self._ignored) else slice(0)
         self.overlapping = overlapping_pairs(self.bodies, poses, self._ignored[first])
         self._checked = True
