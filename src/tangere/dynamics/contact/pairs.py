@@ -37,7 +37,7 @@ class PairFilter:
     first: wp.array[int]  # (n + 1,) where the ignored partners of each body begin
     ignored: wp.array[int]  # partners with larger numbers
     analytic: wp.array[int]  # (n,) 1 for an analytic body
-    wanted: int  # 1 for pairs of analytic bodies, 0 for all others
+    wanted: int  # 1 for pairs of which one is an analytic body, 0 for all others
 
 
 class BodyPairs:
@@ -100,7 +100,7 @@ class BodyPairs:
 def pair_filters(
     bodies: Sequence[Body], worlds: np.ndarray, ignored: np.ndarray, device: wp.Device
 ) -> tuple[PairFilter, PairFilter]:
-    """Which of n bodies are compared: pairs of which one is a mesh, and those of two analytic bodies.
+    """Which of n bodies are compared: pairs of two meshes, and those with an analytic body.
 
     Args:
         worlds: (n,) the world of each body, rising.
@@ -201,7 +201,7 @@ def compared(
     still_j = held[j] == 63 or asleep[j] != wp.uint8(0)
     if still_i and still_j:
         return False
-    if filter.analytic[i] * filter.analytic[j] != filter.wanted:
+    if wp.max(filter.analytic[i], filter.analytic[j]) != filter.wanted:
         return False
     if filter.group[i] >= 0 and filter.group[i] == filter.group[j]:
         return False

@@ -175,7 +175,7 @@ class WorldStep:
         standing = np.array([body.ground is None for body in bodies])
         self._size = float(np.median(self.table.radius.numpy()[standing | ~standing.any()]))  #: that tells rows apart
         self.analytic: AnalyticRows | None = None  #: what holds bodies above ground, and analytic ones apart
-        if not standing.all() or sum(body.analytic is not None for body in bodies) > 1:
+        if not standing.all() or any(body.analytic is not None for body in bodies):
             from tangere.dynamics.analytic.analytic_rows import AnalyticRows
 
             self.analytic = AnalyticRows(
@@ -471,7 +471,7 @@ class WorldStep:
         refuse_overlaps(self.bodies, poses, pairs, when)
         if self.analytic is not None:
             refuse_overlaps(self.bodies, poses, self.analytic.near_pairs(), when)
-            refuse_sunken(self.bodies, self.analytic.below(poses), when)
+            refuse_sunken(self.bodies, self.analytic.below(), when)
         first = self._worlds[self._ignored[:, 0]] == self._worlds[0] if len(self._ignored) else slice(0)
         self.overlapping = overlapping_pairs(self.bodies, poses, self._ignored[first])
         self._checked = True
