@@ -107,6 +107,9 @@ class JerkyDevice:
     def write(self, force: np.ndarray, torque: np.ndarray) -> None:
         """It feels nothing."""
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 @pytest.mark.parametrize(("name", "seconds"), [("lifter", 3.0), ("pylon", 10.0)])
 def test_fast_turns_near_contacts_stop_no_walk(name, seconds, effort):
