@@ -165,7 +165,7 @@ class Wayfinding:
             f"{who} of radius {radius:g} m gets" if stage.kind != int(START) else f"{who} people of radius {radius:g} m"
         )
         place = f"({x:.2f}, {y:.2f})"
-        raise InputError(f"to: {begin} from {place} to {names}{hint} (no_way='stay' lets them stay)")
+        raise InputError(f"to: {begin} from {place} to {names}{hint} (no_way='stay', or --stay, lets them stay)")
 
 
 def _classes(radii: np.ndarray) -> tuple[list[float], np.ndarray]:
