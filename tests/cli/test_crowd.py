@@ -180,8 +180,24 @@ def test_what_is_wrong_with_a_floor_plan_is_told_before_the_work(words, told, tm
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("words", [["--exits", "0,0,1,1"], ["--behaviour", "speed"], ["--save", "sqlite"]])
+@pytest.mark.parametrize("words", [["--exits", "0,0,1,1"], ["--stay"], ["--behaviour", "speed"], ["--save", "sqlite"]])
 def test_what_is_for_floor_plans_is_refused_for_scenarios(words, tmp_path):
     result = CliRunner().invoke(main, ["crowd", "corridor", *words, "--out", str(tmp_path / "out")])
     assert result.exit_code == 2
     assert "plan" in result.output
+
+
+def test_who_has_no_way_stays_if_told_so(tmp_path):
+    pytest.importorskip("shapely")
+    plan = tmp_path / "parts.wkt"
+    plan.write_text("MULTIPOLYGON (((0 0, 6 0, 6 4, 0 4, 0 0)), ((8 0, 14 0, 14 4, 8 4, 8 0)))")
+    command = ["crowd", str(plan), "--exits", "5,0,6,4", "--agents", "10", "--seconds", "20"]
+    command += ["--out", str(tmp_path / "out"), "--device", "cpu"]
+    told = CliRunner().invoke(main, command)
+    assert told.exit_code == 2
+    assert "no way for" in told.output
+    assert "--stay" in told.output
+    assert not (tmp_path / "out").exists()
+    stayed = CliRunner().invoke(main, [*command, "--stay"])
+    assert stayed.exit_code == 0, stayed.output
+    assert "without a way" in stayed.output

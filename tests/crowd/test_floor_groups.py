@@ -96,3 +96,51 @@ def test_groups_that_cannot_be_are_told(groups, told):
     with pytest.raises(InputError, match=told):
         simulation.add_people(5, to=simulation.add_exit(RIGHT), groups=groups)
     assert len(simulation.people) == 0
+
+
+def test_groups_from_a_source_come_together_and_stay_together(device):
+    """Four every 4 s: they enter in one step within two metres, as fast as the slowest, and leave by one exit."""
+    simulation = Simulation(FloorPlan(shapely.box(0, 0, 40, 12)), dt=0.05, device=device, seed=3)
+    ends = [simulation.add_exit(shapely.box(39, y, 40, y + 4)) for y in (0, 8)]
+    numbers = simulation.add_source(
+        shapely.box(0.5, 0.5, 10, 11.5),
+        rate=1.0,
+        count=22,
+        to=ends,
+        choose="shares",
+        shares=(0.5, 0.5),
+        groups=4,
+        seed=2,
+    )
+    done = simulation.run(120.0, until="empty", record=0.05)
+    group = simulation.people.group[numbers]
+    assert np.bincount(group).tolist() == [4, 4, 4, 4, 4, 2]
+    assert np.isfinite(done.left).all()
+    for k in range(6):
+        mine = np.flatnonzero(group == k)
+        assert np.ptp(done.entered[mine]) <= 1.0  # where there is no room at once they wait a little
+        assert done.entered[mine].min() == pytest.approx(4.0 * k, abs=0.051)
+        assert len(set(done.exits[mine].tolist())) == 1
+        assert len(set(simulation.people.speed[mine].tolist())) == 1
+        first = [done.position[np.flatnonzero(done.number == number)[0]] for number in mine]
+        assert np.linalg.norm(np.array(first) - first[0], axis=1).max() < 3.0
+        assert np.ptp(done.left[mine]) < 6.0
+    assert len(set(done.exits.tolist())) == 2
+
+
+def test_groups_of_a_source_are_checked_and_do_not_wait_for_ever():
+    simulation = Simulation(FloorPlan(shapely.box(0, 0, 10, 4)), dt=0.05, device="cpu")
+    way_out = simulation.add_exit(shapely.box(9, 0, 10, 4))
+    with pytest.raises(InputError, match="their sizes make 5, not 6 people"):
+        simulation.add_source(shapely.box(0, 0, 4, 4), rate=1.0, count=6, to=way_out, groups=[2, 3])
+    # A place for one at a time: the others come when he has gone.
+    simulation.add_source(shapely.box(0, 0, 0.5, 0.5), rate=1.0, count=6, to=way_out, groups=[2, 4])
+    assert np.isfinite(simulation.run(120.0, until="empty", record=None).left).all()
+    # Groups beside people who stand where their places are.
+    crowded = Simulation(FloorPlan(shapely.box(0, 0, 20, 4)), dt=0.05, device="cpu")
+    way_out = crowded.add_exit(shapely.box(19, 0, 20, 4))
+    crowded.add_people(30, shapely.box(0, 0, 6, 4), to=way_out, start=40.0, seed=1)
+    crowded.add_source(shapely.box(0, 0, 8, 4), rate=2.0, count=12, to=way_out, groups=4, seed=1)
+    done = crowded.run(200.0, until="empty", record=None)
+    assert np.isfinite(done.left).all()
+    assert done.entered[30:].max() < 40.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tangere.crowd import FloorPlan
+from tangere.crowd import FloorPlan, Simulation, load_plan
 from tangere.runtime import InputError
 
 shapely = pytest.importorskip("shapely")
@@ -112,3 +112,28 @@ def test_a_passage_beside_a_pillar_is_a_door():
     (door,) = plan.doors(0.25)
     assert door.width == pytest.approx(0.3)
     assert plan.doors(0.1) == []
+
+
+@pytest.mark.parametrize("suffix", [".wkt", ".geojson", ".json"])
+def test_the_file_is_named_that_has_no_plan(tmp_path, suffix):
+    file = tmp_path / f"broken{suffix}"
+    file.write_text("POLYGON ((0 0, 1")
+    with pytest.raises(InputError, match=rf"broken\{suffix}: polygon cannot be read: Expected number"):
+        load_plan(file)
+
+
+def test_features_without_a_place_are_left_out():
+    """GeoJSON allows features without a geometry, and programs write them."""
+    nowhere = {"type": "Feature", "properties": {"name": "office"}, "geometry": None}
+    square = {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]]}
+    floor = {"type": "Feature", "properties": {}, "geometry": square}
+    assert FloorPlan({"type": "FeatureCollection", "features": [nowhere, floor, nowhere]}).area == 16.0
+    with pytest.raises(InputError, match="the plan is empty"):
+        FloorPlan({"type": "FeatureCollection", "features": [nowhere]})
+
+
+def test_a_plan_in_degrees_is_asked_about():
+    plan = FloorPlan("POLYGON ((13.37 52.51, 13.38 52.51, 13.38 52.52, 13.37 52.52, 13.37 52.51))")
+    simulation = Simulation(plan, device="cpu")
+    with pytest.raises(InputError, match=r"has room in it; it is 0\.01 x 0\.01 m: are its lengths metres\?"):
+        simulation.add_people(5, to=simulation.add_exit(plan.polygon))

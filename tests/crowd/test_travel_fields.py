@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from oracles.floor_plans import random_plan
-from tangere.crowd import FloorPlan
+from tangere.crowd import FloorPlan, Simulation
 from tangere.crowd.floor.plans.wall_raster import Raster
 from tangere.crowd.floor.ways.travel_fields import NO_WAY, WalkableNodes, marched, raster_for
+from tangere.runtime import InputError
 
 shapely = pytest.importorskip("shapely")
+affinity = pytest.importorskip("shapely.affinity")
 
 
 def field(plan: FloorPlan, goal, radius: float = 0.2):
@@ -96,3 +100,33 @@ def test_nodes_inside_are_those_that_shapely_finds(rng):
         x, y = np.meshgrid(*raster.nodes(), indexing="ij")
         inside = np.cumsum(raster.cuts(FloorPlan(polygon).walls)[0], axis=0) % 2 == 1
         np.testing.assert_array_equal(inside, shapely.contains_xy(polygon, x, y))
+
+
+@pytest.mark.parametrize("angle", [0.0, 27.0, 45.0])
+@pytest.mark.parametrize("thickness", [0.01, 0.2])
+def test_who_stands_before_a_door_too_narrow_has_no_way_however_near_the_other_side_is(angle, thickness):
+    """Of two rooms and a gap of 0.38 m people of 0.2 m on one side have no way, to the other side's they have."""
+    wall = shapely.union(shapely.box(-thickness, -3, 0, -0.19), shapely.box(-thickness, 0.19, 0, 3))
+    rooms = shapely.box(-4, -3, 4, 3) - wall
+    turn = partial(affinity.rotate, angle=angle, origin=(0, 0))
+    places = [(-thickness - d, y) for d in (0.063, 0.09, 0.13, 0.2) for y in (0.0, 0.01)]
+    places += [(d, y) for d in (0.063, 0.09, 0.13, 0.2) for y in (0.0, -0.01)]
+    places = np.array([turn(shapely.Point(place)).coords[0] for place in places])
+    told = []
+    for k, place in enumerate(places):  # one by one: they would stand in one another
+        simulation = Simulation(FloorPlan(turn(rooms)), dt=0.05, device="cpu", no_way="stay")
+        way_out = simulation.add_exit(turn(shapely.box(3, -3, 4, 3)))
+        simulation.add_people(place[None], to=way_out, radius=0.2, speed=1.2)
+        simulation.prepare()
+        told.append(len(simulation.no_way_numbers))
+        if k % 8 == 0:
+            refusing = Simulation(FloorPlan(turn(rooms)), dt=0.05, device="cpu")
+            refusing.add_people(
+                place[None], to=refusing.add_exit(turn(shapely.box(3, -3, 4, 3))), radius=0.2, speed=1.2
+            )
+            if told[-1]:
+                with pytest.raises(InputError, match=r"a door of 0\.380 m"):
+                    refusing.prepare()
+            else:
+                refusing.prepare()
+    assert told == [1] * 8 + [0] * 8

@@ -57,6 +57,7 @@ class _SceneOrPlan(click.ParamType):
     help="Of a plan: x0,y0,x1,y1 of a box [m], WKT, or a file of WKT or GeoJSON; of a building STOREY: before it."
     " May be given again.",
 )
+@click.option("--stay", is_flag=True, help="Of a plan: who has no way stays; else he is told, and nobody goes.")
 @click.option(
     "--bodies",
     type=click.IntRange(min=0),
@@ -82,6 +83,7 @@ def crowd(
     scenario: str,
     points: int,
     exits: tuple[str, ...],
+    stay: bool,
     bodies: int | None,
     seconds: float,
     behaviour: str | None,
@@ -114,20 +116,23 @@ def crowd(
     from tangere.cli.shared.extras import check_view_extra
     from tangere.cli.shared.output_folder import make_out_folder
     from tangere.cli.shared.tables import screen_table
-    from tangere.crowd import Bubbles, CollisionFreeSpeed, Orca, SocialForce, check_format, scenarios
+    from tangere.crowd import Bubbles, Orca, SocialForce, check_format, scenarios
     from tangere.runtime import InputError, using_threads
     from tangere.view import plot_measures
 
-    rules = {"bubbles": Bubbles, "orca": Orca, "speed": CollisionFreeSpeed, "force": SocialForce}
+    rules = {"bubbles": Bubbles, "orca": Orca, "force": SocialForce}
     if not math.isfinite(seconds):
         raise InputError(f"--seconds must be a number, not {seconds}")
     if Path(scenario).suffix in _PLANS:
         if bodies is not None:
             raise InputError("--bodies: people on a floor plan have no other shape than a disc")
-        rule = rules[behaviour or "speed"]()
+        rule = None if behaviour in (None, "speed") else rules[behaviour]()
         settings = {"behaviour": rule, "seed": seed, "device": device, "threads": threads}
+        settings["no_way"] = "stay" if stay else "refuse"
         _run_plan(Path(scenario), exits, points, seconds, out, save, video, look, settings)
         return
+    if stay:
+        raise InputError(f"--stay: the scenario {scenario} is not a floor plan")
     if exits:
         raise InputError(f"--exits: the scenario {scenario} has none, a floor plan does")
     if behaviour in ("speed", "force"):
@@ -218,6 +223,7 @@ def _run_plan(
         if count:
             simulation.add_people(count, to=aims, storey=sheet.name or None)
         before += count
+    simulation.prepare()  # who has no way is told here
     make_out_folder(out)
     console, name = Console(), path.stem
     with Progress(console=console, transient=True) as progress:
@@ -247,6 +253,7 @@ def _run_plan(
         ["flow out [1/s]", f"{run.flow:.4g}"],
         ["densest square metre, mean over time [1/m²]", f"{np.nanmax(run.density(1.0)):.4g}"],
     ]
+    rows += [["without a way", str(len(run.no_way))]] if len(run.no_way) else []
     rows += [[f"by {aim.name}", str(int((np.isfinite(run.left) & (run.exits == aim.number)).sum()))] for aim in aims]
     table = [[escape(told), escape(value)] for told, value in rows]
     console.print(screen_table(escape(repr(plan)), ["measure", "at the end"], table))
@@ -270,14 +277,10 @@ def _area(given: str) -> Any:
 
     if Path(given).suffix in _PLANS:
         return FloorPlan.load(given).polygon
-    words = given.split(",")
-    if given.lstrip()[:1] in "-.0123456789":
-        try:
-            x0, y0, x1, y1 = map(float, words)
-        except ValueError as error:
-            raise InputError(f"--exits: a box is x0,y0,x1,y1, not {given}") from error
-        return f"POLYGON (({x0} {y0}, {x1} {y0}, {x1} {y1}, {x0} {y1}, {x0} {y0}))"
-    return given
+    try:
+        return FloorPlan.area_of(given)
+    except InputError as error:
+        raise InputError(f"--exits: {error}") from error
 
 
 def _page(simulation):

@@ -106,6 +106,7 @@ class TrajectoryChecker(NonCopyable):
             cell = self.cell
             self._queries = ArticulatedQueries(
                 cell.meshes,
+                cell.parts,
                 cell.paths,
                 self.pairs,
                 self._joints,

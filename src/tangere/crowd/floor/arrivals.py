@@ -2,7 +2,8 @@
 
 Question: who enters now, and whose turn is it?
 Method:   one thread after each step. A source has places in its area; whoever is due takes one that is free, or waits
-          outside until there is one, in order. A queue has places, its front first: who comes near the last one gets
+          outside until there is one, in order. Those of a group take places that lie together, unless they have waited
+          for long. A queue has places, its front first: who comes near the last one gets
           the first free one, who has stood at the front for the time of service goes on, and the others move up.
 Sound:    nobody enters where somebody stands; the order of people is that of their cells, so that it depends on no
           number of threads.
@@ -25,9 +26,10 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-#: Places of a source that are tried in a step, and that it has.
+#: Places of a source that are tried in a step.
 _TRIES = wp.constant(16)
-SLOTS = 1024
+#: Who has waited so long for a place beside his group takes any [s].
+_PATIENCE = wp.constant(wp.float64(5.0))
 #: Who is so near to his place in a queue has reached it [m].
 _REACHED = wp.constant(wp.float64(0.3))
 #: Who is so much nearer to a place in a queue than its owner takes it [m].
@@ -42,6 +44,7 @@ class Source:
     numbers: np.ndarray
     due: np.ndarray  #: rising [s]
     slots: np.ndarray  #: (k, 2) places where they may enter [m]
+    each: int  #: so many of these, one after the other, lie together for a group
     sheet: int = 0  #: that these are on
 
 
@@ -53,6 +56,8 @@ class SourceTable:
     sheet: wp.array[int]
     slot_first: wp.array[int]  # and one more
     slot: wp.array[wp.vec2d]
+    each: wp.array[int]  # slots that lie together
+    place: wp.array[int]  # the first slot of those that the last group enters at
     due: wp.array[wp.float64]
     number: wp.array[int]
     seed: int
@@ -70,8 +75,10 @@ class QueueTable:
     served: wp.array[wp.float64]  # by queue: since when the first is served; inf: not yet
 
 
-def source_table(sources: list[Source], done: list[int], seed: int, device: wp.Device) -> SourceTable:
-    """The sources for kernels; done: how many of each have come."""
+def source_table(
+    sources: list[Source], done: list[int], places: list[int], seed: int, device: wp.Device
+) -> SourceTable:
+    """The sources for kernels; done: how many of each have come; places: where the last group of each entered."""
     table = SourceTable()
     first = np.cumsum([0, *(len(s.numbers) for s in sources)])
     whole = {
@@ -79,6 +86,8 @@ def source_table(sources: list[Source], done: list[int], seed: int, device: wp.D
         "next": first[:-1] + np.array(done, int),
         "start": [s.start for s in sources],
         "sheet": [s.sheet for s in sources],
+        "each": [s.each for s in sources],
+        "place": places,
         "slot_first": np.cumsum([0, *(len(s.slots) for s in sources)]),
         "number": np.concatenate([np.empty(0, int), *(s.numbers for s in sources)]),
     }
@@ -127,10 +136,22 @@ def admit(first: int, c: CrowdArrays, f: FloorArrays, s: SourceTable, out: Moved
                 if s.due[k] <= time:
                     number = s.number[k]
                     state = wp.rand_init(s.seed, number * 7919 + c.clock[0])
-                    begin = s.slot_first[source]
-                    slots = s.slot_first[source + 1] - begin
+                    each = s.each[source]
+                    slots = s.slot_first[source + 1] - s.slot_first[source]
+                    # Who comes after somebody of his group enters where that one did.
+                    beside = int(-1)
+                    if c.group[number] >= 0 and k > s.first[source]:
+                        if c.group[s.number[k - 1]] == c.group[number]:
+                            beside = s.number[k - 1]
+                    begin = int(s.place[source])
+                    if beside < 0:
+                        begin = wp.min(int(wp.randf(state) * wp.float32(slots / each)), slots / each - 1) * each
+                    elif time > s.due[k] + _PATIENCE:
+                        begin = 0
+                        each = slots
                     for _attempt in range(_TRIES):
-                        place = s.slot[begin + wp.min(int(wp.randf(state) * wp.float32(slots)), slots - 1)]
+                        pick = begin + wp.min(int(wp.randf(state) * wp.float32(each)), each - 1)
+                        place = s.slot[s.slot_first[source] + pick]
                         x = wp.vec3d(place[0], place[1], wp.float64(0.0))
                         cell = floor_cell(f.cells, s.sheet[source], x)
                         if not waiting and cell >= 0:
@@ -146,9 +167,22 @@ def admit(first: int, c: CrowdArrays, f: FloorArrays, s: SourceTable, out: Moved
                         x = out.position[now - 1]
                         f.people.entered[number] = time
                         f.people.chooser[number] = int(s.start[source])
+                        if beside < 0:
+                            s.place[source] = begin
                         f.people.stage[number] = chosen_stage(
-                            f.stages, f.fields, s.start[source], number, f.people.size[number], s.sheet[source], x
+                            f.stages,
+                            f.fields,
+                            c.neighbourhoods,
+                            s.start[source],
+                            number,
+                            f.people.size[number],
+                            s.sheet[source],
+                            out.cell[now - 1],
+                            x,
                         )
+                        if beside >= 0:
+                            if f.people.chooser[beside] == s.start[source]:  # he has chosen for both
+                                f.people.stage[number] = int(f.people.stage[beside])
                         s.next[source] = k + 1
     f.live[0] = now
 
@@ -208,7 +242,15 @@ def serve(first: int, c: CrowdArrays, f: FloorArrays, q: QueueTable, out: MovedA
                                 f.people.chooser[number] = int(stage)
                                 sheet = sheet_of(f.cells, out.cell[i])
                                 f.people.stage[number] = chosen_stage(
-                                    f.stages, f.fields, stage, number, f.people.size[number], sheet, out.position[i]
+                                    f.stages,
+                                    f.fields,
+                                    c.neighbourhoods,
+                                    stage,
+                                    number,
+                                    f.people.size[number],
+                                    sheet,
+                                    out.cell[i],
+                                    out.position[i],
                                 )
                                 q.count[k] = q.count[k] - 1
                                 q.served[k] = wp.float64(wp.inf)

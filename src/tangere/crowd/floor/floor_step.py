@@ -2,7 +2,8 @@
 
 Question: where is everybody after a step, who has left, and who has crossed a line?
 Method:   one kernel for all people who are there (`live`), with any behaviour; the preferred velocity is that of the
-          field of the person's stage. The time at which a line is crossed is that of the crossing itself.
+          field of the person's stage. Who has done with a stage chooses the next in a kernel of its own, so that this
+          one stays small. The time at which a line is crossed is that of the crossing itself.
 Sound:    it reads the state before the step and writes what is the person's own: the same bits for any threads. Nobody
           passes a wall (`wall_crossings`), and who would leave the cells stays.
 Known as: a fused kernel.
@@ -46,6 +47,8 @@ JOIN = wp.constant(wp.float64(1.5))
 _HOLD = wp.constant(wp.float64(1.2))
 #: Who has no place keeps so far from those of others [m], and goes away at this part of his speed.
 _CLEAR, _AWAY = (wp.constant(wp.float64(x)) for x in (0.8, 0.5))
+#: Who has done with his stage has been there since ever, until he has chosen the next.
+_DONE = wp.constant(wp.float64(-wp.inf))
 #: Who waits in a queue slows down this long before his place [s].
 _EASE = wp.constant(wp.float64(0.5))
 
@@ -72,6 +75,13 @@ def step_launch(steer: Any, inputs: list[Any], out: MovedAgents, device: wp.Devi
     chunk = 1 if device.is_cuda else _CHUNK
     indices = -(-len(out.cell) // chunk)
     return PreparedLaunch(_floor_kernel(steer), [*inputs, chunk, out], device, dim=indices, grain=_GRAIN)
+
+
+def choice_launch(crowd: CrowdArrays, floor: FloorArrays, out: MovedAgents, device: wp.Device) -> PreparedLaunch:
+    """The launch after a step that lets who has done with a stage choose the next."""
+    chunk = 1 if device.is_cuda else _CHUNK
+    indices = -(-len(out.cell) // chunk)
+    return PreparedLaunch(_choose_next, [crowd, floor, chunk, out], device, dim=indices, grain=_GRAIN)
 
 
 def begin_launch(crowd: CrowdArrays, floor: FloorArrays, device: wp.Device) -> PreparedLaunch:
@@ -134,35 +144,42 @@ def _slowed(f: FloorCells, sheet: int, way: wp.vec3d) -> wp.float64:
 
 
 @wp.func
-def _choose(f: FloorArrays, c: CrowdArrays, at: int, number: int, sheet: int, x: wp.vec3d) -> int:
+def _choose(f: FloorArrays, c: CrowdArrays, at: int, number: int, sheet: int, cell: int, x: wp.vec3d) -> int:
     """What comes after a stage for somebody; for one of a group, what comes for the first of it."""
     first = leader_of(f.groups, c, number)
     if first < 0:
-        return chosen_stage(f.stages, f.fields, at, number, f.people.size[number], sheet, x)
+        return chosen_stage(f.stages, f.fields, c.neighbourhoods, at, number, f.people.size[number], sheet, cell, x)
     over = sheet_of(f.cells, c.cell[first])
     size = f.people.size[number]
-    found = chosen_stage(f.stages, f.fields, at, c.number[first], size, over, c.position[first])
-    return found
+    return chosen_stage(
+        f.stages,
+        f.fields,
+        c.neighbourhoods,
+        at,
+        c.number[first],
+        size,
+        over,
+        c.cell[first],
+        c.position[first],
+    )
 
 
 @wp.func
-def _next_stage(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d):
+def _next_stage(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, cell: int, x: wp.vec3d):
     at = f.people.stage[number]
     f.people.chooser[number] = int(at)
-    f.people.stage[number] = _choose(f, c, at, number, sheet, x)
+    f.people.stage[number] = _choose(f, c, at, number, sheet, cell, x)
     f.people.since[number] = wp.float64(wp.inf)
 
 
 @wp.func
-def _arrive(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d, time: wp.float64) -> bool:
-    """Give who has reached his stage the next one; whether he leaves."""
+def _arrive(f: FloorArrays, number: int, sheet: int, x: wp.vec3d, time: wp.float64) -> bool:
+    """Note when somebody has reached his stage, and when he has done with it; whether he leaves."""
     s = f.people.stage[number]
     if s < 0:
         return False
     kind = f.stages.kind[s]
     if kind == START:
-        if time >= f.stages.opens[s]:
-            _next_stage(f, c, number, sheet, x)
         return False
     if kind == QUEUE:
         return False
@@ -176,7 +193,7 @@ def _arrive(f: FloorArrays, c: CrowdArrays, number: int, sheet: int, x: wp.vec3d
         f.people.since[number] = time
         since = time
     if time >= since + f.stages.wait[s] and time >= f.stages.opens[s]:
-        _next_stage(f, c, number, sheet, x)
+        f.people.since[number] = _DONE
     return False
 
 
@@ -229,10 +246,23 @@ def _floor_kernel(steer: Any) -> wp.Kernel:
             out.velocity[i] = (y - x) / c.dt
             out.number[i] = int(number)
             out.cell[i] = cell
-            if _arrive(f, c, number, over, y, time):
+            if _arrive(f, number, over, y, time):
                 out.cell[i] = -1
 
     return floor_step
+
+
+@wp.kernel
+def _choose_next(first: int, c: CrowdArrays, f: FloorArrays, chunk: int, out: MovedAgents):
+    time = wp.float64(c.clock[0] + 1) * c.dt
+    begin = (first + wp.tid()) * chunk
+    for i in range(begin, wp.min(begin + chunk, f.live[0])):
+        number = out.number[i]
+        s = f.people.stage[number]
+        if s >= 0 and out.cell[i] >= 0:
+            starts = f.stages.kind[s] == START and time >= f.stages.opens[s]
+            if starts or f.people.since[number] == _DONE:
+                _next_stage(f, c, number, sheet_of(f.cells, out.cell[i]), out.cell[i], out.position[i])
 
 
 @wp.kernel
@@ -243,7 +273,7 @@ def _begin(first: int, c: CrowdArrays, f: FloorArrays):
         s = f.people.stage[number]
         if s >= 0:
             if f.stages.kind[s] == START and wp.float64(c.clock[0]) * c.dt >= f.stages.opens[s]:
-                _next_stage(f, c, number, sheet_of(f.cells, c.cell[i]), c.position[i])
+                _next_stage(f, c, number, sheet_of(f.cells, c.cell[i]), c.cell[i], c.position[i])
 
 
 @wp.kernel
@@ -256,6 +286,6 @@ def _choose_again(first: int, c: CrowdArrays, f: FloorArrays, all_choices: int):
         if at >= 0 and not waits:
             if f.stages.choice[at] == QUICKEST or (all_choices == 1 and f.stages.choice[at] == NEAREST):
                 sheet = sheet_of(f.cells, c.cell[i])
-                s = _choose(f, c, at, number, sheet, c.position[i])
+                s = _choose(f, c, at, number, sheet, c.cell[i], c.position[i])
                 if s >= 0:
                     f.people.stage[number] = s

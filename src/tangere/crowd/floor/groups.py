@@ -55,6 +55,13 @@ def group_sizes(groups: Any, people: int) -> np.ndarray:
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
+def slowest_together(speeds: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """(people,) the speed of the slowest of each one's group."""
+    least = np.full(int(group.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(least, group, speeds)
+    return least[group]
+
+
 def nearest_together(places: np.ndarray, group: np.ndarray) -> np.ndarray:
     """(n,) an order of places such that those of one group, which follow each other, are near each other."""
     left, order = np.ones(len(places), bool), []

@@ -18,6 +18,10 @@ from tangere.runtime import InputError
 
 #: Tries per person, on average and at the end.
 _TRIES = 400
+#: Places of a source; those where a group enters lie together, so many for each of its people.
+_SLOTS, _SLOTS_EACH = 1024, 8
+#: A group enters within this distance, times the root of its size, and this one more [m].
+_TOGETHER = 0.5
 
 
 def floats(given: Any, name: str) -> np.ndarray:
@@ -61,7 +65,11 @@ def usable_area(sheet: Sheet, area: Any, radius: float, name: str) -> Any:
     shrunk = shapely.buffer(sheet.polygon, -radius * (1.0 + 2.0e-5), quad_segs=128)
     room = shapely.intersection(whole, shrunk)
     if room.is_empty or room.area == 0.0:
-        raise InputError(f"{name}: nobody of radius {radius:g} m has room in it")
+        x0, y0, x1, y1 = whole.bounds
+        hint = (
+            f"; it is {x1 - x0:.2g} x {y1 - y0:.2g} m: are its lengths metres?" if max(x1 - x0, y1 - y0) < 0.5 else ""
+        )
+        raise InputError(f"{name}: nobody of radius {radius:g} m has room in it{hint}")
     return room
 
 
@@ -108,3 +116,35 @@ def scattered(
             fit = f"{len(places)} of {len(radii)} people fit into it at random"
             raise InputError(f"{name}: only {fit}: take a larger area or fewer people")
     return np.array(places).reshape(-1, 2)
+
+
+def slots_in(room: Any, random: np.random.Generator, together: int = 1) -> tuple[np.ndarray, int]:
+    """(k, 2) random points of a polygon, and how many of them, one after the other, lie together for a group."""
+    if together <= 1:
+        points = _points_in(room, random, _SLOTS)
+        return points, len(points)
+    shapely = shapely_library()
+    each = _SLOTS_EACH * together
+    reach, found = _TOGETHER * (1.0 + np.sqrt(together)), []
+    for middle in _points_in(room, random, max(8, _SLOTS // each)):
+        part = shapely.intersection(room, shapely.Point(middle).buffer(reach))
+        # Of several parts the one around the middle: no wall is between those who enter together.
+        parts = shapely.get_parts(part)
+        points = _points_in(parts[np.argmin(shapely.distance(parts, shapely.Point(middle)))], random, each)
+        found.append(np.resize(points, (each, 2)))
+    return np.concatenate(found), each
+
+
+def _points_in(room: Any, random: np.random.Generator, count: int) -> np.ndarray:
+    """(at most count, 2) random points of a polygon, at least one."""
+    shapely = shapely_library()
+    shapely.prepare(room)
+    low, high = np.array(room.bounds[:2]), np.array(room.bounds[2:])
+    found = np.empty((0, 2))
+    for _ in range(1000):
+        drawn = random.uniform(low, high, (4 * count, 2))
+        found = np.concatenate([found, drawn[shapely.contains_xy(room, drawn[:, 0], drawn[:, 1])]])
+        if len(found) >= count:
+            break
+    point = room.representative_point()
+    return found[:count] if len(found) else np.array([[point.x, point.y]])

@@ -19,14 +19,14 @@ from tangere.cells.maps import MapArrays, RingTable
 from tangere.crowd.agents.arrays import BodyEdges
 from tangere.crowd.agents.step_kernel import Behaviour
 from tangere.crowd.agents.wall_crossings import WALL_MARGIN
-from tangere.crowd.floor.arrivals import SLOTS, QueueTable, Source, admit, serve, source_table
+from tangere.crowd.floor.arrivals import QueueTable, Source, admit, serve, source_table
 from tangere.crowd.floor.cell_grid import CellGrid
 from tangere.crowd.floor.floor_obstacles import obstacle_launches, obstacle_table
-from tangere.crowd.floor.floor_step import FloorArrays, begin_launch, rechoice_launch, step_launch
-from tangere.crowd.floor.groups import group_launches, group_sizes, group_table, nearest_together
+from tangere.crowd.floor.floor_step import FloorArrays, begin_launch, choice_launch, rechoice_launch, step_launch
+from tangere.crowd.floor.groups import group_launches, group_sizes, group_table, nearest_together, slowest_together
 from tangere.crowd.floor.live_sort import live_sort_launches
 from tangere.crowd.floor.people_state import PeopleState
-from tangere.crowd.floor.placement import floats, scattered, trait, usable_area
+from tangere.crowd.floor.placement import floats, scattered, slots_in, trait, usable_area
 from tangere.crowd.floor.plans.building import AnyPlan, Building
 from tangere.crowd.floor.plans.floor_plan import FloorPlan, area_of
 from tangere.crowd.floor.plans.narrow_doors import shapely_library
@@ -113,7 +113,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         self._grid: CellGrid | None = None
         self._ways: Wayfinding | None = None
         self._queues: QueueTable | None = None
-        self._table = source_table([], [], 0, self.device)
+        self._table = source_table([], [], [], 0, self.device)
         self._launches: list[Any] = []
 
     def __repr__(self) -> str:
@@ -205,8 +205,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         together = None
         if groups is not None:
             together = group_sizes(groups, count)
-            for k in range(together[-1] + 1):
-                speeds[together == k] = speeds[together == k].min()
+            speeds = slowest_together(speeds, together)
         if given is None:
             room = usable_area(
                 self.plan.sheets[sheet], None if area is None else area_of(area, "area"), float(radii.max()), "area"
@@ -241,6 +240,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         radius: Any = 0.2,
         speed: Any = (1.34, 0.26),
         regular: bool = True,
+        groups: Any = None,
         storey: str | None = None,
         seed: int | None = None,
     ) -> np.ndarray:
@@ -250,6 +250,7 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
             rate: people per second. start: when the first comes [s]; None: now. until: nobody is due later [s].
             count: how many in all; give it, or `until`, or both.
             regular: one every 1 / rate seconds; False: at random moments (a Poisson process).
+            groups: as in `add_people`; those of a group come together, when the first of them is due.
             to, choose, shares, radius, speed, seed: as in `add_people`.
         """
         rate, begin = positive(rate, "rate"), self.time if start is None else not_negative(start, "start")
@@ -273,13 +274,18 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         self._check_own(stage)
         radii, speeds = trait(radius, "radius", len(due), random), trait(speed, "speed", len(due), random)
         self._check_width(radii)
-        sheet = self._sheet(storey)
+        sheet, together = self._sheet(storey), None
+        if groups is not None:
+            together = group_sizes(groups, len(due))
+            speeds = slowest_together(speeds, together)
+            due = due[np.searchsorted(together, together)]
         room = usable_area(self.plan.sheets[sheet], area_of(area, "area"), float(radii.max()), "area")
-        slots = _points_in(room, random)  # obstacles are looked at when somebody comes
+        largest = 1 if together is None else int(np.bincount(together).max())
+        slots, each = slots_in(room, random, largest)  # obstacles are looked at when somebody comes
         self.stages.append(stage)
-        numbers = self.people.add(radii, speeds, stage.number)
+        numbers = self.people.add(radii, speeds, stage.number, together)
         self._note_arrivals()
-        self._sources.append(Source(stage.number, numbers, due, slots, sheet))
+        self._sources.append(Source(stage.number, numbers, due, slots, each, sheet))
         self._prepared = False
         return numbers
 
@@ -408,8 +414,9 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
     def _note_arrivals(self) -> None:
         """Keep how many of each source have come, before the table is made anew."""
         came = self._table.next.numpy() - self._table.first.numpy()[:-1]
-        done = [int(n) for n in came] + [0] * (len(self._sources) - len(came))
-        self._table = source_table(self._sources, done, self.seed, self.device)
+        more = [0] * (len(self._sources) - len(came))
+        places = [*self._table.place.numpy().tolist(), *more]
+        self._table = source_table(self._sources, [*came.tolist(), *more], places, self.seed, self.device)
 
     def _fitted(self) -> Behaviour:
         fit = getattr(self.behaviour, "fitted", None)
@@ -487,6 +494,8 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
                 part.run()
         begin_launch(crowd, floor, device).run()
         self._launches += [step_launch(behaviour.steer, [crowd, map, rings, edges, parameters, floor], moved, device)]
+        if any(stage.following and (stage.kind != int(START) or stage.opens > self.time) for stage in self.stages):
+            self._launches.append(choice_launch(crowd, floor, moved, device))
         queues = [stage for stage in self.stages if stage.kind == int(QUEUE)]
         if queues:
             self._queues = self._queue_table(queues, len(floor.place))
@@ -528,18 +537,3 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         times = self._ways.times(self.people.now()[1], self.people.sheets())
         self._floor.fields.time.assign(times.ravel())
         rechoice_launch(self.people.arrays, self._floor, self.device).run()
-
-
-def _points_in(room: Any, random: np.random.Generator) -> np.ndarray:
-    """(k, 2) random points of a polygon."""
-    shapely = shapely_library()
-    shapely.prepare(room)
-    low, high = np.array(room.bounds[:2]), np.array(room.bounds[2:])
-    found = np.empty((0, 2))
-    for _ in range(1000):
-        drawn = random.uniform(low, high, (4 * SLOTS, 2))
-        found = np.concatenate([found, drawn[shapely.contains_xy(room, drawn[:, 0], drawn[:, 1])]])
-        if len(found) >= SLOTS:
-            break
-    point = room.representative_point()
-    return found[:SLOTS] if len(found) else np.array([[point.x, point.y]])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
 from tangere.crowd.floor.placement import floats
 from tangere.crowd.floor.plans.sheets import segments_of
 from tangere.crowd.floor.ways.travel_fields import NO_WAY, FieldTable, way_length
@@ -168,8 +169,18 @@ def is_in_stage(t: StageTable, s: int, sheet: int, x: wp.vec3d) -> bool:
 
 
 @wp.func
-def chosen_stage(t: StageTable, f: FieldTable, at: int, number: int, size: int, sheet: int, x: wp.vec3d) -> int:
-    """What comes after a stage for somebody at x; nowhere if there is no way to any."""
+def chosen_stage(
+    t: StageTable,
+    f: FieldTable,
+    seen: Neighbourhoods,
+    at: int,
+    number: int,
+    size: int,
+    sheet: int,
+    cell: int,
+    x: wp.vec3d,
+) -> int:
+    """What comes after a stage for somebody at x in a cell of a sheet; nowhere if there is no way to any."""
     first = t.next_first[at]
     last = t.next_first[at + 1]
     found = int(_NOWHERE)
@@ -189,9 +200,9 @@ def chosen_stage(t: StageTable, f: FieldTable, at: int, number: int, size: int, 
             dy = x[1] - t.target[s][1]
             length = wp.float32(wp.sqrt(dx * dx + dy * dy))
         elif t.choice[at] == QUICKEST:
-            length = way_length(f, f.time, t.field[s, size], sheet, x)
+            length = way_length(f, f.time, seen, cell, t.field[s, size], sheet, x)
         else:
-            length = way_length(f, f.length, t.field[s, size], sheet, x)
+            length = way_length(f, f.length, seen, cell, t.field[s, size], sheet, x)
         if length < best:
             best = length
             found = s

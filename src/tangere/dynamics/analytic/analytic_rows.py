@@ -1,5 +1,5 @@
-"""Rows of analytic bodies: contacts with the ground and each other as the columns that kernels make rows of, where a
-step begins and where it hits."""
+"""Rows of analytic bodies: contacts with the ground, with meshes and with each other as the columns that kernels make
+rows of, where a step begins and where it hits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,14 @@ class AnalyticRows:
         self._ground = GroundContacts(bodies, worlds, distances, device) if has_ground else None
         self._radius = table.radius.numpy()
         self._pairs = PairContacts(bodies, self._radius, distances, device)
-        self._centre = table.centre.numpy()
+        self._offset = np.array([body.offset for body in bodies])
+        turn = np.swapaxes(self._offset[:, :3, :3], 1, 2)
+        #: of mass, in the frames of the formulas
+        self._centre = np.einsum("nij,nj->ni", turn, table.centre.numpy() - self._offset[:, :3, 3])
+
+    def _poses(self) -> np.ndarray:
+        """(n, 4, 4) from the frames of formulas and meshes to the world."""
+        return read_poses(self._state, self._table) @ self._offset
 
     def compare(self, filter: PairFilter, reach: wp.array) -> None:
         """Which pairs of analytic bodies are compared, and by how much their boxes are grown where a step begins."""
@@ -73,7 +80,7 @@ class AnalyticRows:
             way: (n,) how far each may go [m].
             awake: (n,) bool.
         """
-        poses, parts = read_poses(self._state, self._table), []
+        poses, parts = self._poses(), []
         pairs = _listed(self._near_pairs)
         parts.append(self._pairs.gather(pairs, poses, way[pairs].sum(axis=1) + self._far, 2.0 * self._far))
         if self._ground is not None:
@@ -87,11 +94,11 @@ class AnalyticRows:
 
     def walk(self, motion: np.ndarray, asked: np.ndarray) -> AnalyticHits:
         """Who touches the ground or each other on their motions, (n, 6), of pairs of which one is asked about."""
-        poses = read_poses(self._state, self._table)
+        poses = self._poses()
         way, turn = motion[:, :3], motion[:, 3:]
         parts = []
         pairs = _listed(self._walk_pairs)
-        pairs = pairs[asked[pairs].any(axis=1)]
+        pairs = self._pairs.meshes_last(pairs[asked[pairs].any(axis=1)])
         if len(pairs):
             far = np.linalg.norm(way, axis=1) + np.linalg.norm(turn, axis=1) * self._radius
             parts.append(self._pairs.walk(pairs, Twist(poses, way, turn, self._centre), far))
@@ -107,7 +114,7 @@ class AnalyticRows:
             way: (n,) how far each may go [m].
         """
         self._rows.add_analytic_hits(hits)
-        ends, poses = hits.pairs, read_poses(self._state, self._table)
+        ends, poses = hits.pairs, self._poses()
         then = []
         for side in (0, 1):
             k = ends[:, side]
@@ -132,9 +139,9 @@ class AnalyticRows:
             columns = _columns(found, np.concatenate(rows), self._device)
             self._rows.add_near_hits(columns, chosen, len(found), ends, hits.times)
 
-    def below(self, poses: np.ndarray) -> np.ndarray:
+    def below(self) -> np.ndarray:
         """Numbers of bodies that touch the ground, or lie in it."""
-        return np.zeros(0, int) if self._ground is None else self._ground.below(poses)
+        return np.zeros(0, int) if self._ground is None else self._ground.below(self._poses())
 
     def near_pairs(self) -> np.ndarray:
         """(k, 2) pairs of analytic bodies that are near where they are now."""

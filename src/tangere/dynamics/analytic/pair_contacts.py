@@ -1,12 +1,13 @@
-"""What keeps analytic bodies apart: contact manifolds where a step begins, first contacts on its way.
+"""What keeps analytic bodies apart, and off meshes: contact manifolds where a step begins, first contacts on its way.
 
-Question: where do two spheres, capsules, boxes, cylinders, cones or hulls come near to each other, and do they touch on
-          their ways?
+Question: where do two spheres, capsules, boxes, cylinders, cones or hulls, or one and a mesh, come near to each other,
+          and do they touch on their ways?
 Method:   `manifold` lists what is nearer than bodies can get in the step; each contact is a row like any other. The way
           is asked about with first contact, with a separation that fits each pair (`separation`). Pairs of like kinds
           are asked about together. Of manifolds with many corners some are kept: one left out comes back as a hit.
-Sound:    both questions are about the bodies as their formulas say. A motion that nobody reports as hit keeps all pairs
-          farther apart than their separations. Pairs that move less than what is left of their gap are not asked about.
+Sound:    both questions are about the bodies as their formulas say, which are solid; a mesh is a surface. A motion that
+          nobody reports as hit keeps all pairs farther apart than their separations. Pairs that move less than what is
+          left of their gap are not asked about.
 Known as: contact manifolds with conservative advancement.
 """
 
@@ -23,11 +24,12 @@ from tangere.dynamics.analytic.hits import AnalyticHits
 from tangere.dynamics.analytic.separation import kept_on_the_way
 from tangere.dynamics.body import Body
 from tangere.dynamics.contact.rows import Distances
-from tangere.motion import Rigid
+from tangere.motion import Rest, Rigid
 from tangere.query.contacts import Contacts
 from tangere.query.first_contact import first_contact
 from tangere.query.manifold import manifold
 from tangere.shape.analytic import Analytic
+from tangere.shape.mesh import Mesh
 
 #: Contacts a pair of bodies keeps.
 CONTACTS_PER_PAIR = 12
@@ -38,7 +40,7 @@ ROUNDED, ACCURACY = 1e-9, 1e-8
 
 
 class PairContacts:
-    """The analytic bodies of a world among each other.
+    """The analytic bodies of a world among each other, and with its meshes.
 
     Args:
         bodies: of all worlds.
@@ -50,16 +52,14 @@ class PairContacts:
         self._batch, self._place = (np.full(len(bodies), -1) for _ in range(2))
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, body in enumerate(bodies):
-            if body.analytic is not None:
-                form = body.analytic
-                long = bool(form.records["half"][0, 2] > 0.0)  # a sphere is a point with a margin, not a short segment
-                groups.setdefault((form.kind, long, id(form.hull)), []).append(number)
-        self._shapes: list[Analytic] = []
+            if body.ground is None:
+                groups.setdefault(_batch_of(body), []).append(number)
+        self._shapes: list[Analytic | Mesh] = []
         for numbers in groups.values():
             self._batch[numbers], self._place[numbers] = len(self._shapes), np.arange(len(numbers))
-            self._shapes.append(
-                Analytic.joined([bodies[k].analytic for k in numbers if bodies[k].analytic is not None])
-            )
+            forms = [form for k in numbers if (form := bodies[k].analytic) is not None]
+            self._shapes.append(Analytic.joined(forms) if forms else bodies[numbers[0]].mesh)
+        self._is_mesh = np.array([body.analytic is None for body in bodies])
         self._count = len(bodies)
         self._known, self._gap, self._beyond = np.zeros(0, np.int64), np.zeros(0), 0.0
 
@@ -72,7 +72,8 @@ class PairContacts:
             distance: (k,) how far each looks [m].
             beyond: pairs that are not among these are at least so far apart [m].
         """
-        row, found = self.near(pairs, poses[pairs[:, 0]], poses[pairs[:, 1]], distance)
+        ends = self.meshes_last(pairs)
+        row, found = self.near(ends, poses[ends[:, 0]], poses[ends[:, 1]], distance)
         self._known, self._beyond = self._codes(pairs), beyond
         self._gap = distance.copy()
         np.minimum.at(self._gap, row, found.gap)
@@ -84,18 +85,14 @@ class PairContacts:
         """The contacts of pairs of bodies, by rising row of the question, and these rows.
 
         Args:
-            pairs: (k, 2) numbers of bodies.
+            pairs: (k, 2) numbers of bodies, meshes last.
             poses_a, poses_b: (k, 4, 4) where the two bodies of each pair are.
             distance: (k,) how far each looks [m].
         """
         rows, parts = [np.zeros(0, int)], [_NONE]
         for chosen, a, b in self._alike(pairs):
-            found = manifold(
-                a.at(poses_a[chosen]),
-                b.at(poses_b[chosen]),
-                distance=float(distance[chosen].max()),
-                device=self._device,
-            )
+            one, other = a.at(poses_a[chosen]), b.moving(Rest(poses_b[chosen]))
+            found = manifold(one, other, distance=float(distance[chosen].max()), device=self._device)
             row = chosen[found.query]
             near = found.gap <= distance[row]
             rows.append(row[near])
@@ -111,7 +108,7 @@ class PairContacts:
         """Which of the pairs meet on their ways.
 
         Args:
-            pairs: (k, 2).
+            pairs: (k, 2), meshes last.
             motions: of all n bodies.
             way: (n,) how far no point of each goes beyond [m].
         """
@@ -128,7 +125,7 @@ class PairContacts:
                 ends = pairs[rows[mine]]
                 found = first_contact(
                     a[mine].moving(motions[ends[:, 0]]),
-                    b[mine].moving(motions[ends[:, 1]]),
+                    (b if isinstance(b, Mesh) else b[mine]).moving(motions[ends[:, 1]]),
                     start="trusted",
                     separation=float(separation),
                     tolerance=float(tolerance[rows[mine]].max()),
@@ -148,15 +145,29 @@ class PairContacts:
         return np.where(self._known[place] == codes, self._gap[place], self._beyond)
 
     def _codes(self, pairs: np.ndarray) -> np.ndarray:
-        return pairs[:, 0].astype(np.int64) * self._count + pairs[:, 1]
+        return pairs.min(axis=1).astype(np.int64) * self._count + pairs.max(axis=1)
 
-    def _alike(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, Analytic, Analytic]]:
+    def meshes_last(self, pairs: np.ndarray) -> np.ndarray:
+        """The pairs, (k, 2), with the analytic body first where the other one is a mesh."""
+        return np.where(self._is_mesh[pairs[:, :1]], pairs[:, ::-1], pairs)
+
+    def _alike(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, Analytic, Analytic | Mesh]]:
         """Rows of the pairs that one question can be about, and the shapes of their bodies."""
         kinds = self._batch[pairs]
         for one, other in np.unique(kinds, axis=0).tolist() if len(pairs) else ():
             chosen = np.flatnonzero((kinds == [one, other]).all(axis=1))
             a, b = self._place[pairs[chosen]].T
-            yield chosen, self._shapes[one][a], self._shapes[other][b]
+            first, second = self._shapes[one], self._shapes[other]
+            assert isinstance(first, Analytic)
+            yield chosen, first[a], second if isinstance(second, Mesh) else second[b]
+
+
+def _batch_of(body: Body) -> tuple[Any, ...]:
+    """What bodies have in common that one question can be about."""
+    if body.analytic is None:
+        return (id(body.mesh),)
+    long = bool(body.analytic.records["half"][0, 2] > 0.0)  # a sphere is a point with a margin, not a short segment
+    return body.analytic.kind, long, id(body.analytic.hull)
 
 
 def _few(row: np.ndarray, found: Contacts) -> np.ndarray:

@@ -35,7 +35,6 @@ def kept_on_the_way(
     above = np.minimum(held * security, np.maximum(held * clear, small))
     wanted = np.where(gap > kept, kept, 0.0) + above
     least = LEAST_TOLERANCE * size
+    tolerance = np.maximum(TOLERANCE_PART * np.minimum(above, clear - above), least)
     levels = np.ceil(np.log(most / np.maximum(wanted, least)) / level)
-    return most * np.exp(-level * np.maximum(levels, 0.0)), np.maximum(
-        TOLERANCE_PART * np.minimum(above, clear - above), least
-    )
+    return most * np.exp(-level * np.maximum(levels, 0.0)), tolerance

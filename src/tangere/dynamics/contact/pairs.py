@@ -37,7 +37,7 @@ class PairFilter:
     first: wp.array[int]  # (n + 1,) where the ignored partners of each body begin
     ignored: wp.array[int]  # partners with larger numbers
     analytic: wp.array[int]  # (n,) 1 for an analytic body
-    wanted: int  # 1 for pairs of analytic bodies, 0 for all others
+    wanted: int  # 1 for pairs of which one is an analytic body, 0 for all others
 
 
 class BodyPairs:
@@ -100,13 +100,14 @@ class BodyPairs:
 def pair_filters(
     bodies: Sequence[Body], worlds: np.ndarray, ignored: np.ndarray, device: wp.Device
 ) -> tuple[PairFilter, PairFilter]:
-    """Which of n bodies are compared: pairs of which one is a mesh, and those of two analytic bodies.
+    """Which of n bodies are compared: pairs of two meshes, and those with an analytic body.
 
     Args:
         worlds: (n,) the world of each body, rising.
         ignored: (k, 2) pairs.
     """
-    groups = np.array([_group(body) for body in bodies])
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(body.group for body in bodies))}
+    groups = np.array([_group(body, numbers) for body in bodies])
     analytic = np.array([body.analytic is not None for body in bodies])
     count = len(worlds)
     pairs = np.unique(np.sort(np.asarray(ignored, np.int64).reshape(-1, 2), axis=1), axis=0)
@@ -125,11 +126,11 @@ def pair_filters(
     return both[0], both[1]
 
 
-def _group(body: Body) -> int:
-    """By which pairs are left out; ground is compared otherwise."""
+def _group(body: Body, numbers: dict[int | None, int]) -> int:
+    """By which pairs are left out, numbered from 0; ground is compared otherwise."""
     if body.ground is not None:
         return -2
-    return -1 if body.group is None else body.group
+    return -1 if body.group is None else numbers[body.group]
 
 
 @wp.func
@@ -200,7 +201,7 @@ def compared(
     still_j = held[j] == 63 or asleep[j] != wp.uint8(0)
     if still_i and still_j:
         return False
-    if filter.analytic[i] * filter.analytic[j] != filter.wanted:
+    if wp.max(filter.analytic[i], filter.analytic[j]) != filter.wanted:
         return False
     if filter.group[i] >= 0 and filter.group[i] == filter.group[j]:
         return False

@@ -17,7 +17,7 @@ from typing import Any
 import warp as wp
 
 from tangere.dynamics.contact.row_set import RowSet
-from tangere.dynamics.contact.rows import LEAST_TARGET, Distances, RowFacts
+from tangere.dynamics.contact.rows import Distances, RowFacts
 from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.solver import ContactRowArrays, JointRowArrays, Solver, vec6d
 from tangere.dynamics.solver.islands import IslandArrays
@@ -29,6 +29,8 @@ wp.set_module_options(SOUND)
 
 #: Of the kinetic energy: a gain that is rounding.
 ROUNDING = wp.constant(wp.float64(1.0e-13))
+#: Of the security distance: contacts that are nearer than this are moved apart whatever it costs.
+TIGHT = wp.constant(wp.float64(1.0e-4))
 
 
 class EnergyCap:
@@ -192,7 +194,7 @@ def cap_energy(
 @wp.func
 def island_is_tight(islands: IslandArrays, k: int, facts: RowFacts, distances: Distances) -> bool:
     """Whether contacts of an island are so near that they are moved apart whatever it costs."""
-    least = LEAST_TARGET * distances.security + distances.kept
+    least = TIGHT * distances.security + distances.kept
     found = bool(False)
     for c in range(islands.contact_first[k], islands.contact_first[k + 1]):
         found = found or facts.gap[islands.contact_order[c]] < least

@@ -175,7 +175,7 @@ class WorldStep:
         standing = np.array([body.ground is None for body in bodies])
         self._size = float(np.median(self.table.radius.numpy()[standing | ~standing.any()]))  #: that tells rows apart
         self.analytic: AnalyticRows | None = None  #: what holds bodies above ground, and analytic ones apart
-        if not standing.all() or sum(body.analytic is not None for body in bodies) > 1:
+        if not standing.all() or any(body.analytic is not None for body in bodies):
             from tangere.dynamics.analytic.analytic_rows import AnalyticRows
 
             self.analytic = AnalyticRows(
@@ -195,7 +195,7 @@ class WorldStep:
         self._prepare()
         self._hits = WalkHits()  #: that are left for `truncate`
         self._found: PosedContacts | None = None  #: what is near where the step begins
-        self._islands = 0
+        self._islands, self._placed = 0, False
         self._impacts: list[WorldImpacts] = []  #: of the parts of a step, where there are several
         self._checked = False
         self.overlapping: tuple[tuple[int, int], ...] = ()  #: pairs that are not compared, where they were put
@@ -314,6 +314,8 @@ class WorldStep:
             self._add_hits(hits)
             self.tally.solved_again += 1
             self.solver.thorough = number > QUICK_ROUNDS
+            if number >= PLACEMENT_ROUNDS:  # all others are moved as before: without it they would be hit
+                hits.clear_bodies(self.placement.velocity)
             self._solve(with_placement=number < PLACEMENT_ROUNDS)
             hits = self._ask(self._walk.begin())
         self.solver.thorough = False
@@ -342,14 +344,14 @@ class WorldStep:
 
     def truncate(self) -> None:
         """Whoever is still hit goes only so far; again, until nobody is."""
-        hits, rounds = self._hits, 0
-        self._hits = WalkHits()
+        hits, rounds, self._hits = self._hits, 0, WalkHits()
         part = np.ones(len(self.bodies))
         while len(hits):
             times = hits.times if rounds < TRUNCATION_ROUNDS else np.zeros(len(hits))
             before = part.copy()
-            for column in (0, 1):
-                np.minimum.at(part, hits.pairs[:, column], before[hits.pairs[:, column]] * times)
+            for body in hits.pairs.T:
+                np.minimum.at(part, body, before[body] * times)
+            part[self._still] = 1.0  # who never moves loses no time
             self.part.assign(part)
             changed = part != before
             self._walk.changed.assign(changed.astype(np.uint8))
@@ -469,7 +471,7 @@ class WorldStep:
         refuse_overlaps(self.bodies, poses, pairs, when)
         if self.analytic is not None:
             refuse_overlaps(self.bodies, poses, self.analytic.near_pairs(), when)
-            refuse_sunken(self.bodies, self.analytic.below(poses), when)
+            refuse_sunken(self.bodies, self.analytic.below(), when)
         first = self._worlds[self._ignored[:, 0]] == self._worlds[0] if len(self._ignored) else slice(0)
         self.overlapping = overlapping_pairs(self.bodies, poses, self._ignored[first])
         self._checked = True
@@ -524,8 +526,10 @@ class WorldStep:
         if bounces:
             self._flights.end()
         self._bounces = bounces
-        if report is not None and with_placement:
-            self._place()
+        if with_placement:
+            self._placed = report is not None and self._place()
+        if self._placed:
+            self._add_motion.run()
 
     def _solve_speeds(self) -> None:
         """Velocities at the end once more, with rows as they are now; motions stay."""
@@ -542,20 +546,20 @@ class WorldStep:
             return None
         return solver.solve(bodies, rows, self.rows.count, joints, self.joints.count)
 
-    def _place(self) -> None:
-        """The least motion that gives contacts their targets back, and joints their places."""
+    def _place(self) -> bool:
+        """The least motion that gives contacts their targets back, and joints their places; whether any is needed."""
         lack = self.rows.place()
         self.joints.place(self.motion)
-        misplaced = self.joints.misplaced()
+        misplaced = self.joints.misplaced()  # which measures their error
         if lack <= LEAST_LACK * self.options.security and not misplaced:
-            return
+            return False
         self.placement.velocity.zero_()
         self._solved(self._placer, self.placement, self.rows.placing, self.joints.placing)
         if self.options.order == 2:
             self._energy.limit_placement(self._islands, self.solver, self.rows, self.joints)
         self.rows.measure(self.placement.velocity)
         self._most_placed.fill_(MOST_PLACED * max(lack, self.joints.error))
-        self._add_motion.run()
+        return True
 
     def _settle(self) -> None:
         """Islands that have been at rest for long sleep, except those that motors or pulls hold."""

@@ -35,5 +35,11 @@ class WalkHits:
             times = np.concatenate([every[between], times])
         return WalkHits(pairs, times, answer, between, analytic)
 
+    def clear_bodies(self, velocity: wp.array) -> None:
+        """Set the velocities of all bodies that are hit to 0."""
+        values = velocity.numpy()
+        values[self.pairs] = 0.0
+        velocity.assign(values)
+
     def __len__(self) -> int:
         return len(self.times)

@@ -76,6 +76,7 @@ class FastLoop(NonCopyable):
         self._told_position, self._told_rotation = told["frame"]["position"], told["frame"]["rotation"]
         self._told_velocity, self._told_record = told["velocity"], told
         self._state = state
+        self.state_bytes = self._states.numpy().view(np.uint8)  #: (n,) the record that the kernel changes, as it lies
         self._force = state["force"]
         for name in ("grip", "image", "base"):
             state[name]["position"], state[name]["rotation"] = grip, rotation

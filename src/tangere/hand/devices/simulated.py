@@ -28,6 +28,7 @@ wp.set_module_options(SOUND)
 STEPS_PER_SECOND = 10_000
 #: How late a force may act [s].
 MOST_DELAY = 10.0
+_STANDING = np.eye(4)
 
 
 @wp.struct
@@ -171,6 +172,8 @@ class SimulatedDevice(NonCopyable):
         arrays = [self._states, self._count, self._positions, self._rotations, written, begins, forces]
         self._launch = PreparedLaunch(integrate, [settings, *arrays], cpu, dim=1, serial=True)
         self._state, self._line = self._states.numpy()[0], (written.numpy(), begins.numpy(), forces.numpy())
+        self._steps = 0  # as in the state
+        self._told = tuple(self._state[name] for name in ("rotation", "position", "velocity"))
         self._hosts = self._count.numpy(), self._positions.numpy(), self._rotations.numpy()
         first = as_poses(self._wanted(0.0) if start is None else start, "start")
         if first.shape != (4, 4):
@@ -185,7 +188,7 @@ class SimulatedDevice(NonCopyable):
 
     def read(self, time: float) -> DeviceState:
         """Go on to a time [s], and tell where the handle is; times rise."""
-        steps = round(time * STEPS_PER_SECOND) - int(self._state["steps"])
+        steps = round(time * STEPS_PER_SECOND) - self._steps
         if steps > 0:
             wanted = np.asarray(self._wanted(time), float)
             count, positions, rotations = self._hosts
@@ -194,15 +197,16 @@ class SimulatedDevice(NonCopyable):
             rotations[0], rotations[1] = self._last_pose[:3, :3], wanted[:3, :3]
             self._launch.run()
             self._last_pose = wanted
-        pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = self._state["rotation"], self._state["position"]
+            self._steps += steps
+        pose, (rotation, position, velocity) = _STANDING.copy(), self._told
+        pose[:3, :3], pose[:3, 3] = rotation, position
         buttons = 0 if self._buttons is None else int(self._buttons(time))
-        return DeviceState(pose, self._state["velocity"].copy(), buttons)
+        return DeviceState(pose, velocity.copy(), buttons)
 
     def write(self, force: np.ndarray, torque: np.ndarray) -> None:
         """A force and a torque that act after the delay, until others do."""
         written, begins, forces = self._line
-        step, last = int(self._state["steps"]) + self._delay, (int(written[0]) - 1) % len(begins)
+        step, last = self._steps + self._delay, (int(written[0]) - 1) % len(begins)
         if written[0] == 0 or begins[last] != step:  # else it is instead of the last one
             last = int(written[0]) % len(begins)
             written[0] += 1

@@ -51,8 +51,8 @@ def manifold(
     Returns:
         Contacts by rising body or pair (`query`), with gaps: negative inside. On ground at most four for each group of
         like normals; of two bodies all corners of the polygon that they have in common, on discs eight points of the
-        rim as well; with a mesh as many as say all that the others say. `key` names body point and ground feature, or
-        the corner, for warm starts.
+        rim and middles of arcs as well; with a mesh as many as say all that the others say. `key` names body point and
+        ground feature, or the corner, for warm starts.
 
     Raises:
         UnsupportedError: two meshes that pass through each other, or a mesh below the ground: ask `tg.depth`.

@@ -233,9 +233,13 @@ def plan_from_text(text: str) -> AnyPlan:
 def load_plan(path: str | Path) -> AnyPlan:
     """Read a floor plan, or a building from what its `save` wrote."""
     path = Path(path)
-    if path.suffix == ".json":
-        return plan_from_text(read_text(path))
-    return FloorPlan.load(path)
+    if path.suffix != ".json":
+        return FloorPlan.load(path)
+    text = read_text(path)
+    try:
+        return plan_from_text(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def _line(given: Any, name: str) -> np.ndarray:

@@ -99,7 +99,22 @@ class FloorPlan:
             raise InputError(
                 f"{path}: floor plans are read from .wkt, .geojson, .json or .dxf, not {path.suffix or 'this'}"
             )
-        return cls(read_text(path))
+        text = read_text(path)
+        try:
+            return cls(text)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+    @staticmethod
+    def area_of(text: str) -> str:
+        """An area of a plan as people write it, as WKT or GeoJSON: a box x0,y0,x1,y1 [m], or either of these itself."""
+        if text.lstrip()[:1] not in tuple("-+.0123456789"):
+            return text
+        try:
+            x0, y0, x1, y1 = map(float, text.split(","))
+        except ValueError as error:
+            raise InputError(f"a box is x0,y0,x1,y1, not {text}") from error
+        return f"POLYGON (({x0} {y0}, {x1} {y0}, {x1} {y1}, {x0} {y1}, {x0} {y0}))"
 
     def save(self, path: str | Path) -> None:
         """Write it as WKT or GeoJSON, by the name of the file."""
@@ -177,7 +192,8 @@ def _geometry(shapely: Any, given: Any, name: str) -> Any:
         if isinstance(given, str):
             return shapely.from_wkt(given)
     except shapely.errors.ShapelyError as error:
-        raise InputError(f"{name} cannot be read: {str(error).splitlines()[0]}") from error
+        reason = str(error).splitlines()[0].removeprefix("ParseException: ")
+        raise InputError(f"{name} cannot be read: {reason}") from error
     raise InputError(f"{name} must be a polygon of shapely, WKT or GeoJSON, not {_short(given)}")
 
 
@@ -185,11 +201,17 @@ def _from_geojson(shapely: Any, given: dict, name: str) -> Any:
     """All polygons of a geometry, a feature or a collection of them, as one."""
     kind = given.get("type")
     if kind == "FeatureCollection":
-        shapes = [_from_geojson(shapely, feature, name) for feature in given.get("features", [])]
+        features = [f for f in given.get("features", []) if not _is_without_place(f)]
+        shapes = [_from_geojson(shapely, feature, name) for feature in features]
         return shapely.union_all([s for s in shapes if s.geom_type in ("Polygon", "MultiPolygon")])
     if kind == "Feature":
         return _from_geojson(shapely, given.get("geometry") or {}, name)
     return shapely.from_geojson(json.dumps(given))
+
+
+def _is_without_place(feature: Any) -> bool:
+    """Whether this is a feature without a geometry, as GeoJSON allows it."""
+    return isinstance(feature, dict) and feature.get("type") == "Feature" and feature.get("geometry") is None
 
 
 def _checked(shapely: Any, polygon: Any) -> Any:

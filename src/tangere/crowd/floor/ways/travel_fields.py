@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.crowd.agents.neighbour_ranges import Neighbourhoods
+from tangere.crowd.agents.wall_crossings import is_hidden, may_meet
 from tangere.crowd.floor.plans.building import AnyPlan, FloorWithout
 from tangere.crowd.floor.plans.narrow_doors import narrow_gaps, shapely_library
 from tangere.crowd.floor.plans.wall_raster import Raster
@@ -64,6 +66,9 @@ class FieldTable:
     direction: wp.array[wp.vec2f]
     length: wp.array[wp.float32]  # of the way from a node [m]; at least `NO_WAY`: there is none
     time: wp.array[wp.float32]  # the same, longer where it is crowded
+    closed: wp.array[wp.vec4d]  # lines across doors too narrow
+    closed_first: wp.array2d[int]  # by field and sheet, into `closed`
+    closed_count: wp.array2d[int]
 
 
 class WalkableNodes:
@@ -72,8 +77,8 @@ class WalkableNodes:
     def __init__(self, plan: AnyPlan | FloorWithout, raster: Raster, radius: float) -> None:
         self.raster, self.radius, self.plan = raster, radius, plan
         kinds, entries, slowness, steps = [], [], [], []
-        gaps = _closed_doors(plan, radius)
-        for sheet, closed in zip(plan.sheets, gaps, strict=True):
+        self.closed = _closed_doors(plan, radius)  #: by sheet
+        for sheet, closed in zip(plan.sheets, self.closed, strict=True):
             inside = np.cumsum(raster.cuts(sheet.sides)[0], axis=0) % 2 == 1
             near = self._distance_to_walls(sheet.all_walls)
             free = inside & (near >= radius - _DIAGONAL * raster.side)
@@ -264,8 +269,10 @@ def marched(
     return found, ways
 
 
-def field_table(raster: Raster, lengths: np.ndarray, directions: np.ndarray, device: wp.Device) -> FieldTable:
-    """The same for kernels."""
+def field_table(
+    terrains: list[WalkableNodes], raster: Raster, lengths: np.ndarray, directions: np.ndarray, device: wp.Device
+) -> FieldTable:
+    """The same for kernels; terrains: of each field."""
     table = FieldTable()
     table.low, table.side = wp.vec2d(*raster.origin), raster.side
     table.columns, table.rows = raster.shape
@@ -273,23 +280,61 @@ def field_table(raster: Raster, lengths: np.ndarray, directions: np.ndarray, dev
     table.direction = wp.array(directions.reshape(-1, 2), dtype=wp.vec2f, device=device)
     table.length = wp.array(lengths.ravel(), dtype=wp.float32, device=device)
     table.time = wp.clone(table.length)
+    own = list({id(terrain): terrain for terrain in terrains}.values())
+    lines = [np.empty((0, 2, 2)), *(closed for terrain in own for closed in terrain.closed)]
+    begin, place = np.cumsum([0, *map(len, lines[1:])]), {id(terrain): k for k, terrain in enumerate(own)}
+    sheets = len(own[0].closed) if own else 1
+    kind = np.array([place[id(terrain)] for terrain in terrains], int)
+    first = (kind[:, None] * sheets + np.arange(sheets)).reshape(-1, sheets)
+    table.closed = wp.array(np.concatenate(lines).reshape(-1, 4), dtype=wp.vec4d, device=device)
+    table.closed_first = wp.array(begin[first].astype(np.int32), dtype=wp.int32, ndim=2, device=device)
+    table.closed_count = wp.array(np.diff(begin)[first].astype(np.int32), dtype=wp.int32, ndim=2, device=device)
     return table
 
 
 @wp.func
-def way_length(f: FieldTable, length: wp.array[wp.float32], field: int, sheet: int, x: wp.vec3d) -> wp.float32:
-    """The least way from x over a node around it [m]; at least `NO_WAY`: there is none."""
+def _is_closed(f: FieldTable, field: int, sheet: int, x: wp.vec3d, y: wp.vec3d) -> bool:
+    """Whether a door too narrow is between x and y."""
+    first = f.closed_first[field, sheet]
+    for k in range(first, first + f.closed_count[field, sheet]):
+        w = f.closed[k]
+        if may_meet(x, y, wp.vec3d(w[0], w[1], wp.float64(0.0)), wp.vec3d(w[2], w[3], wp.float64(0.0))):
+            return True
+    return False
+
+
+@wp.func
+def way_length(
+    f: FieldTable, length: wp.array[wp.float32], seen: Neighbourhoods, cell: int, field: int, sheet: int, x: wp.vec3d
+) -> wp.float32:
+    """The least way from x in a cell over a node around it [m]; at least `NO_WAY`: there is none.
+
+    Nodes behind a wall or behind a door too narrow do not count, unless there are no others.
+    """
     i = wp.clamp(int(wp.floor((x[0] - f.low[0]) / f.side)), 0, f.columns - 2)
     j = wp.clamp(int(wp.floor((x[1] - f.low[1]) / f.side)), 0, f.rows - 2)
     base = field * f.size + (sheet * f.columns + i) * f.rows + j
     best = wp.float32(wp.inf)
+    behind = wp.float32(wp.inf)
+    farthest = wp.max(wp.max(length[base], length[base + 1]), wp.max(length[base + f.rows], length[base + f.rows + 1]))
     for di in range(2):
         for dj in range(2):
             at = length[base + di * f.rows + dj]
-            dx = x[0] - f.low[0] - wp.float64(i + di) * f.side
-            dy = x[1] - f.low[1] - wp.float64(j + dj) * f.side
-            best = wp.min(best, at + wp.float32(wp.sqrt(dx * dx + dy * dy)))
-    return best
+            node = wp.vec3d(
+                f.low[0] + wp.float64(i + di) * f.side, f.low[1] + wp.float64(j + dj) * f.side, wp.float64(0.0)
+            )
+            way = at + wp.float32(wp.length(x - node))
+            hidden = is_hidden(seen, cell, x, node)
+            # Doors too narrow lead to nodes without a way: where all have one there is none of them.
+            if not hidden and at < _NO_WAY and farthest >= _NO_WAY:
+                hidden = _is_closed(f, field, sheet, x, node)
+            if hidden:
+                behind = wp.min(behind, way)
+            else:
+                best = wp.min(best, way)
+    if best < wp.float32(wp.inf):
+        return best
+    return behind
 
 
 @wp.func

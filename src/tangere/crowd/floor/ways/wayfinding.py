@@ -14,6 +14,7 @@ import numpy as np
 import warp as wp
 
 from tangere.crowd.floor.plans.building import AnyPlan, FloorWithout
+from tangere.crowd.floor.plans.narrow_doors import shapely_library
 from tangere.crowd.floor.stages import START, Stage
 from tangere.crowd.floor.ways.travel_fields import NO_WAY, FieldTable, WalkableNodes, field_table, marched, raster_for
 from tangere.runtime import InputError
@@ -70,7 +71,8 @@ class Wayfinding:
 
     def table(self, device: wp.Device) -> FieldTable:
         """The fields for kernels."""
-        return field_table(self._raster, self.lengths, self.directions, device)
+        terrains = [self._terrains[k] for _, k in self._pairs]
+        return field_table(terrains, self._raster, self.lengths, self.directions, device)
 
     def times(self, positions: np.ndarray, sheets: np.ndarray) -> np.ndarray:
         """(fields, nodes) lengths of ways, longer where these people are and on stairs."""
@@ -103,12 +105,27 @@ class Wayfinding:
         raster, field = self._raster, self.numbers[stage, size]
         at = (places - raster.origin) / raster.side
         corner = np.clip(np.floor(at).astype(int), 0, np.array(raster.shape) - 2)
-        best = np.full(len(places), np.inf)
-        for step in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            node = corner + step
-            there = self.lengths[field][(sheets * raster.columns + node[:, 0]) * raster.rows + node[:, 1]]
-            best = np.minimum(best, there + raster.side * np.linalg.norm(at - node, axis=1))
+        node = corner[:, None] + np.array(((0, 0), (0, 1), (1, 0), (1, 1)))
+        there = self.lengths[field][(sheets[:, None] * raster.columns + node[..., 0]) * raster.rows + node[..., 1]]
+        ways = there + raster.side * np.linalg.norm(at[:, None] - node, axis=2)
+        # Where only some nodes have a way, those behind a wall or a door too narrow do not count if there are others.
+        mixed = np.flatnonzero((there < NO_WAY).any(axis=1) & (there >= NO_WAY).any(axis=1))
+        for sheet in np.unique(sheets[mixed]).tolist():
+            some = mixed[sheets[mixed] == sheet]
+            behind = self._are_behind(places[some], raster.origin + raster.side * node[some], size, sheet)
+            ways[some] = np.where(behind & ~behind.all(axis=1, keepdims=True), np.inf, ways[some])
+        best = ways.min(axis=1, initial=np.inf)
         return np.where(best < NO_WAY, best, np.inf)
+
+    def _are_behind(self, places: np.ndarray, nodes: np.ndarray, size: int, sheet: int) -> np.ndarray:
+        """(n, 4) whether a wall or a door too narrow stands between a place and each of four nodes (n, 4, 2)."""
+        shapely = shapely_library()
+        lines = np.concatenate([self.plan.sheets[sheet].walls, self._terrains[size].closed[sheet]])
+        tree = shapely.STRtree(shapely.linestrings(lines))
+        ends = np.stack([np.broadcast_to(places[:, None], nodes.shape), nodes], axis=2)
+        found = np.zeros(len(nodes) * 4, bool)
+        found[tree.query(shapely.linestrings(ends.reshape(-1, 2, 2)), predicate="intersects")[0]] = True
+        return found.reshape(-1, 4)
 
     def check(self, stages: list[Stage], people: PeopleState, sources: list[Source], sizes: np.ndarray) -> None:
         """Raise if somebody has no way from where he begins, or from one of his stages, to any that follow."""
@@ -148,7 +165,7 @@ class Wayfinding:
             f"{who} of radius {radius:g} m gets" if stage.kind != int(START) else f"{who} people of radius {radius:g} m"
         )
         place = f"({x:.2f}, {y:.2f})"
-        raise InputError(f"to: {begin} from {place} to {names}{hint} (no_way='stay' lets them stay)")
+        raise InputError(f"to: {begin} from {place} to {names}{hint} (no_way='stay', or --stay, lets them stay)")
 
 
 def _classes(radii: np.ndarray) -> tuple[list[float], np.ndarray]:

@@ -52,7 +52,7 @@ _SHORT = wp.constant(real(1.0 - 1.0e-9))
 _LITTLE = wp.constant(real(0.05))
 _GAIN = wp.constant(real(0.1))
 #: Other directions are tried where a step is below this part of what the nearest points allow.
-_WORTH = wp.constant(real(0.5))
+_WORTH = wp.constant(real(0.9))
 
 CONTACT = wp.constant(int(Status.CONTACT))
 START = wp.constant(int(Status.START))

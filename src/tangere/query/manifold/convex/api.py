@@ -4,7 +4,7 @@ Question: at which points do two bodies touch or nearly touch, how deep, and whi
 Method:   nearest points give the normal (`approach`); where cores overlap it is the nearest way out (`penetration`).
           The faces, lines or points that face each other along it (`features`) are laid over each other (`clipping`).
 Sound:    bodies nearer than `distance` have a contact; moved apart along the normal by the depth of the deepest one
-          they overlap no more. Depths are the least there are to 1e-7 of the bodies' size.
+          they overlap no more. Depths are the least there are to 1e-9 of the bodies' size.
 Known as: contact manifold; box on box as in most engines, but the whole polygon, not four of its points.
 """
 
@@ -28,12 +28,13 @@ from tangere.shape.analytic import Analytic, hull_tables
 
 #: Gaps up to this part of the bodies' size count as contacts, unless a distance is given.
 MARGIN = 0.01
-#: Nearest points are as exact as this, relative to the bodies' size, and depths as this.
-ACCURACY, DEPTH_ACCURACY = 1e-9, 1e-7
+#: Nearest points are as exact as this, relative to the bodies' size, and depths as this, or the last where rounding
+#: does not let them be.
+ACCURACY, DEPTH_ACCURACY, DEPTH_ENOUGH = 1e-9, 1e-10, 1e-9
 #: Pairs worth a thread; overlaps that are searched at once, for their scratch.
 GRAIN, TOGETHER = 512, 4096
-#: Corners that a polytope has room for at first; where that does not suffice, four times as many.
-ROOM, MORE_ROOM = 192, 4
+#: Corners that a polytope has room for at first; where that does not suffice, four times as many, up to the last.
+ROOM, MORE_ROOM, MOST_ROOM = 192, 4, 3072
 
 
 def convex_manifold(
@@ -96,6 +97,8 @@ def penetrations(
         while len(which):
             answers[which] = _penetrations(kinds, inputs, rows[which].astype(np.int32), room, device)
             which, room = which[answers["room"][which] == 0], MORE_ROOM * room
+            if room > MOST_ROOM:  # rounding has spoilt them: the least way seen parts the bodies all the same
+                break
     return answers
 
 
@@ -109,7 +112,7 @@ def _penetrations(
         setattr(scratch, name, wp.empty((len(rows), 2 * room), dtype=dtype, device=device))
     answers = wp.zeros(len(rows), dtype=Penetration, device=device)
     chosen = wp.array(rows, dtype=wp.int32, device=device)
-    arguments = [chosen, *inputs, DEPTH_ACCURACY, scratch]
+    arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
     launch(penetration_kernel(*kinds), len(rows), arguments, [answers], device=device, grain=GRAIN)
     return answers.numpy()
 

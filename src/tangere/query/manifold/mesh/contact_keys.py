@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from tangere.query.contacts.record import Contacts
-from tangere.query.manifold.convex.clipping import CORNER_A, CORNER_B, CROSSING
+from tangere.query.manifold.convex.clipping import ARC, CORNER_A, CORNER_B, CROSSING
 from tangere.query.manifold.convex.features import DISC
 from tangere.query.manifold.mesh.triangle_features import CORNER, PLANE, SIDE
 from tangere.query.proximity.posed.features import IS_FEATURE, MeshFeatures
@@ -44,6 +44,7 @@ def contacts_of(
     What is within a flat place is left out. Returns the rows as well that the contacts are of.
     """
     features = MeshFeatures.of(mesh)
+    found = found[((found["key"] >> 60) & 3 != CROSSING) | (found["key"] & int(ARC) == 0)]  # arcs end at any triangle
     pair = found["feature_b"]
     triangle, part = triangles[pair], parts[pair]
     what, number = (found["key"] >> 60) & 3, found["key"] & 0xFFFFF
