@@ -52,6 +52,7 @@ class MovingSide:
 def moving_side(thing: Analytic | Mesh | Moving, name: str) -> MovingSide:
     """A body, n of them or a mesh, at rest or in rigid motion; a `Path` by its first segment, see `path`."""
     shape, motion = (thing.shape, thing.motion) if isinstance(thing, Moving) else (thing, _AT_REST)
+    largest = motion.segments.largest if isinstance(motion, Path) else getattr(motion, "largest", 0.0)
     if isinstance(motion, Path):
         motion = motion.segments[0]
     if not isinstance(motion, Rigid):
@@ -61,7 +62,7 @@ def moving_side(thing: Analytic | Mesh | Moving, name: str) -> MovingSide:
     count = len(poses) if motions == 1 and not (motion.shape and len(poses) == 1) else motions
     if len(poses) not in (1, count):
         raise InputError(f"{name}: {len(poses)} bodies and {motions} motions do not pair off: as many, or one")
-    if not motion.largest <= LARGEST:
+    if not largest <= LARGEST:
         for field in _LENGTHS:
             check_size(motion.records()[field], f"{name}: motion {{}}: its {field}")
     if not isinstance(shape, Mesh) and not isinstance(shape.poses, np.ndarray):  # which was checked where it was given
