@@ -19,6 +19,7 @@ from tangere.query.contacts.record import Contacts
 from tangere.query.distance.convex.bodies import ConvexBodies, as_placed, paired_count
 from tangere.query.distance.convex.supports import ConvexKind
 from tangere.query.manifold.convex.approach import approach_kernel
+from tangere.query.manifold.convex.box_penetration import box_penetrations
 from tangere.query.manifold.convex.clipping import ManifoldPoint, NearPair, clip_features
 from tangere.query.manifold.convex.features import HullFaces, empty_features, feature_kernel, most_sides
 from tangere.query.manifold.convex.penetration import Penetration, Polytopes, penetration_kernel
@@ -91,6 +92,11 @@ def penetrations(
     kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, device: wp.Device
 ) -> np.ndarray:
     """`Penetration` records of some pairs; polytopes get as much room as they need."""
+    if kinds == (ConvexKind.BOX, ConvexKind.BOX):
+        found = wp.zeros(len(rows), dtype=Penetration, device=device)
+        chosen = wp.array(rows.astype(np.int32), dtype=wp.int32, device=device)
+        launch(box_penetrations, len(rows), [chosen, *inputs], [found], device=device, grain=GRAIN)
+        return found.numpy()
     answers = np.zeros(len(rows), Penetration.numpy_dtype())
     for begin in range(0, len(rows), TOGETHER):
         which, room = np.arange(begin, min(begin + TOGETHER, len(rows))), ROOM
@@ -161,8 +167,9 @@ def body_features(
     tables = hull_tables(shape.hull, device.alias)
     hull.edges, hull.planes = tables.edges, tables.planes
     listed = empty_features(len(pairs), most_sides(bodies.kind, shape.hull), device)
-    rows = wp.array(pairs["row"].astype(np.int32), dtype=wp.int32, device=device)
-    normals = wp.array(np.ascontiguousarray(pairs["normal"]), dtype=wp.vec3d, device=device)
+    rows = wp.array(pairs["row"].astype(np.int32), dtype=wp.int32, device=device, copy=not device.is_cpu)
+    normals = np.ascontiguousarray(pairs["normal"])
+    normals = wp.array(normals, dtype=wp.vec3d, device=device, copy=not device.is_cpu)
     inputs = [rows, bodies.shapes, bodies.points, hull, poses, origins, normals, toward, listed]
     launch(feature_kernel(bodies.kind), len(pairs), inputs, [], device=device, grain=GRAIN)
     return listed
@@ -173,7 +180,7 @@ def clipped(
 ) -> np.ndarray:
     """`ManifoldPoint` records of `NearPair` records whose `Features` of a and b are known."""
     count = len(pairs)
-    records = wp.array(pairs, dtype=NearPair, device=device)
+    records = wp.array(pairs, dtype=NearPair, device=device, copy=not device.is_cpu)
     limit = -1.0 if distance is None else float(distance)
     counts = wp.zeros(count, dtype=wp.int32, device=device)
     nowhere, nothing = (wp.zeros(0, dtype=dtype, device=device) for dtype in (wp.int32, ManifoldPoint))
