@@ -23,7 +23,7 @@ from tangere.query.manifold.convex.box_penetration import box_penetrations
 from tangere.query.manifold.convex.clipping import ManifoldPoint, NearPair, clip_features
 from tangere.query.manifold.convex.features import HullFaces, empty_features, feature_kernel, most_sides
 from tangere.query.manifold.convex.penetration import Penetration, Polytopes, penetration_kernel
-from tangere.runtime import Arrays, choose_device, launch, using_threads
+from tangere.runtime import Arrays, choose_device, launch, thread_count, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic, hull_tables
 
@@ -32,8 +32,9 @@ MARGIN = 0.01
 #: Nearest points are as exact as this, relative to the bodies' size, and depths as this, or the last where rounding
 #: does not let them be.
 ACCURACY, DEPTH_ACCURACY, DEPTH_ENOUGH = 1e-9, 1e-10, 1e-9
-#: Pairs worth a thread; overlaps that are searched at once, for their scratch.
-GRAIN, TOGETHER = 512, 4096
+#: Pairs worth a thread; overlaps that are searched at once, for their scratch, on CUDA and by a CPU thread: memory that
+#: is touched for the first time costs as much as a search.
+GRAIN, TOGETHER, A_THREAD = 512, 4096, 128
 #: Corners that a polytope has room for at first; where that does not suffice, four times as many, up to the last.
 ROOM, MORE_ROOM, MOST_ROOM = 192, 4, 3072
 
@@ -98,29 +99,28 @@ def penetrations(
         launch(box_penetrations, len(rows), [chosen, *inputs], [found], device=device, grain=GRAIN)
         return found.numpy()
     answers = np.zeros(len(rows), Penetration.numpy_dtype())
-    for begin in range(0, len(rows), TOGETHER):
-        which, room = np.arange(begin, min(begin + TOGETHER, len(rows))), ROOM
-        while len(which):
-            answers[which] = _penetrations(kinds, inputs, rows[which].astype(np.int32), room, device)
-            which, room = which[answers["room"][which] == 0], MORE_ROOM * room
-            if room > MOST_ROOM:  # rounding has spoilt them: the least way seen parts the bodies all the same
-                break
+    together = TOGETHER if device.is_cuda else A_THREAD * thread_count()
+    which, room = np.arange(len(rows)), ROOM
+    while len(which) and room <= MOST_ROOM:  # beyond, rounding has spoilt them: the least way seen parts the bodies
+        scratch = _scratch(min(len(which), together), room, device)
+        for begin in range(0, len(which), together):
+            some = which[begin : begin + together]
+            found = wp.zeros(len(some), dtype=Penetration, device=device)
+            chosen = wp.array(rows[some].astype(np.int32), dtype=wp.int32, device=device)
+            arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
+            launch(penetration_kernel(*kinds), len(some), arguments, [found], device=device, grain=A_THREAD)
+            answers[some] = found.numpy()
+        which, room = which[answers["room"][which] == 0], MORE_ROOM * room
     return answers
 
 
-def _penetrations(
-    kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, room: int, device: wp.Device
-) -> np.ndarray:
-    """The same by polytopes with room for so many corners."""
+def _scratch(count: int, room: int, device: wp.Device) -> Any:
+    """Polytopes with room for so many corners each."""
     scratch: Any = Polytopes()
-    scratch.corners, scratch.own = (wp.empty((len(rows), room), dtype=wp.vec3d, device=device) for _ in "ab")
+    scratch.corners, scratch.own = (wp.empty((count, room), dtype=wp.vec3d, device=device) for _ in "ab")
     for name, dtype in (("faces", wp.vec3i), ("planes", wp.vec4d), ("sides", wp.vec2i)):
-        setattr(scratch, name, wp.empty((len(rows), 2 * room), dtype=dtype, device=device))
-    answers = wp.zeros(len(rows), dtype=Penetration, device=device)
-    chosen = wp.array(rows, dtype=wp.int32, device=device)
-    arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
-    launch(penetration_kernel(*kinds), len(rows), arguments, [answers], device=device, grain=GRAIN)
-    return answers.numpy()
+        setattr(scratch, name, wp.empty((count, 2 * room), dtype=dtype, device=device))
+    return scratch
 
 
 def _set_way_out(pairs: np.ndarray, rows: np.ndarray, answers: np.ndarray, origins: np.ndarray) -> None:

@@ -77,15 +77,16 @@ def place_face(p: Polytopes, i: int, slot: int, corners: wp.vec3i) -> int:
 
 @wp.func
 def add_side(p: Polytopes, i: int, count: int, start: int, end: int) -> int:
-    """Add a side to the horizon, or take its opposite away; how many there are."""
+    """Add a side to the horizon, or take its opposite away; how many there are, or would be if there were room."""
     k = int(0)
-    while k < count:
+    while k < wp.min(count, p.sides.shape[1]):
         side = p.sides[i, k]
         if side[0] == end and side[1] == start:
-            p.sides[i, k] = p.sides[i, count - 1]
+            p.sides[i, k] = p.sides[i, wp.min(count, p.sides.shape[1]) - 1]
             return count - 1
         k += 1
-    p.sides[i, count] = wp.vec2i(start, end)
+    if count < p.sides.shape[1]:
+        p.sides[i, count] = wp.vec2i(start, end)
     return count + 1
 
 
@@ -275,6 +276,10 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                             least = plane[3]
                             best = k
                         k += 1
+                if sides > p.sides.shape[1] or faces + sides > p.faces.shape[1]:  # rounding has spoilt it
+                    answer.room = 0
+                    going = False
+                    sides = 0
                 k = int(0)
                 while k < sides:
                     side = p.sides[i, k]
