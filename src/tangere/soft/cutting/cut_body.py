@@ -201,7 +201,11 @@ class CutBody:
     def fixed_after(self, change: ComplexChange, fixed: np.ndarray) -> np.ndarray:
         """(v,) bool: which vertices are fixed after a change."""
         grown = np.concatenate([fixed, np.zeros(change.vertices - len(fixed), bool)])
-        for m, p, q in change.blended[change.blended[:, 0] >= len(fixed)].tolist():
+        new = change.blended[change.blended[:, 0] >= len(fixed)]
+        if (new[:, 1:] < len(fixed)).all():
+            grown[new[:, 0]] = fixed[new[:, 1]] & fixed[new[:, 2]]
+            return grown
+        for m, p, q in new.tolist():
             grown[m] = grown[p] and grown[q]
         return grown
 
