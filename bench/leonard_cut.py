@@ -138,7 +138,7 @@ def _detection(report: Report, quick: bool) -> None:
         "CPU time of `detect` (the nearest faces of all vertices and the nearest sharp edges) by triangle, as a ratio"
         " to the same scene that is not cut, measured in turns; medians of all steps. Work: clusters that vertices are"
         " held against, and faces that they meet there. H3: a cut adds no step to detection, and where bodies touch"
-        " each other it does not take longer per triangle. Where nothing touches anything before the cut there is"
+        " each other it takes hardly longer per triangle. Where nothing touches anything before the cut there is"
         " nearly nothing to search; then what walls that touch take is seen."
     )
 

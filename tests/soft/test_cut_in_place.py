@@ -13,7 +13,7 @@ from oracles.helpers.cut_strokes import block as lattice_block
 from oracles.helpers.cut_strokes import random_stroke
 from oracles.helpers.cut_strokes import torus as lattice_torus
 from oracles.soft_bodies import overlaps
-from tangere.runtime import TangereError
+from tangere.runtime import InputError, TangereError
 from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Body, Simulation
 from tangere.soft.cutting import Cuts
@@ -340,3 +340,29 @@ def test_room_that_is_used_up_is_made_anew(monkeypatch) -> None:
         simulation.step()
         assert not overlaps(simulation)
     assert counted.found[False] > 1
+
+
+def test_a_cut_may_add_more_rows_than_there_were() -> None:
+    """A blade of several segments through a few elements."""
+    for cells, seed in (((2, 2, 1), 11), ((1, 1, 1), 0), ((2, 1, 1), 20)):
+        solid = solid_block(cells, size=(0.1, 0.1, 0.1))
+        body = Body(solid, cuttable=True, kerf=1e-5)
+        simulation = Simulation([body], gravity=(0, 0, 0), device="cpu", threads=1)
+        rng = np.random.default_rng(seed)
+        way = np.linspace(-0.1, 0.1, int(rng.integers(2, 9)))[:, None] * [0.0, 0.0, 1.0]
+        way[:, 0] = 0.03 * rng.normal(size=len(way))
+        start = way + [0.0, -0.08, 0.0]
+        simulation.cut(0, start, start + [0.0, 0.1, 0.0] + 0.01 * rng.normal(size=3))
+        check_same_as_laid_out_anew(simulation)
+        simulation.step()
+        assert not overlaps(simulation)
+        volume = sum(body.shape.volumes.sum() for body in simulation.bodies)
+        assert volume == pytest.approx(solid.volumes.sum(), rel=1e-12)
+
+
+def test_a_blade_that_is_nowhere_near_is_told() -> None:
+    simulation = Simulation([block()], device="cpu", threads=1)
+    for far in (1e200, 1e20):
+        with pytest.raises(InputError, match="point of the blade is"):
+            simulation.cut(0, line(-0.6) * far, line(0.0))
+    assert simulation.cut(0, line(-0.6), line(-0.2))

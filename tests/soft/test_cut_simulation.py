@@ -402,8 +402,6 @@ def test_wrong_cuts_are_told() -> None:
         simulation.cut(0, one, other[:1])
     with pytest.raises(InputError, match="not finite"):
         simulation.cut(0, one, other * np.nan)
-    with pytest.raises(InputError, match=r"farther away than 1e\+12 m"):
-        simulation.cut(0, one * 1e200, other)
     with pytest.raises(InputError, match="there is no body"):
         simulation.cut(7, one, other)
     plain = Simulation([block((4, 2, 2), cuttable=False)], device="cpu", threads=1)

@@ -66,7 +66,7 @@ class Places:
         body = np.searchsorted(base, rows, side="right") - 1
         end = self.count + len(rows)
         if end > len(self._body):
-            more = np.zeros(max(end // 2, len(rows)), self._body.dtype)
+            more = np.zeros(end + end // 2 - self.count, self._body.dtype)
             self._body, self._place = (np.concatenate([old, more]) for old in (self.body, self.place))
         self._body[self.count : end] = body
         self._place[self.count : end] = np.where(body >= 0, rows - base[body], 0)
@@ -201,7 +201,11 @@ class CutBody:
     def fixed_after(self, change: ComplexChange, fixed: np.ndarray) -> np.ndarray:
         """(v,) bool: which vertices are fixed after a change."""
         grown = np.concatenate([fixed, np.zeros(change.vertices - len(fixed), bool)])
-        for m, p, q in change.blended[change.blended[:, 0] >= len(fixed)].tolist():
+        new = change.blended[change.blended[:, 0] >= len(fixed)]
+        if (new[:, 1:] < len(fixed)).all():
+            grown[new[:, 0]] = fixed[new[:, 1]] & fixed[new[:, 2]]
+            return grown
+        for m, p, q in new.tolist():
             grown[m] = grown[p] and grown[q]
         return grown
 

@@ -30,11 +30,6 @@ _ROUNDING = wp.constant(wp.float64(1.0e-14))
 
 
 @wp.func
-def face_box(r: FaceRoom, boxes: wp.array[MovingBox], f: int) -> MovingBox:
-    return wp.min(wp.min(boxes[r.faces[3 * f]], boxes[r.faces[3 * f + 1]]), boxes[r.faces[3 * f + 2]])
-
-
-@wp.func
 def separates(way: wp.vec3d, d0: wp.vec3d, d1: wp.vec3d, s1: wp.vec3d, s2: wp.vec3d, size: wp.float64) -> bool:
     """Whether an edge lies beyond a face along a direction, by more than rounding; all from a corner of the face.
 
@@ -122,15 +117,6 @@ def ask(
 
 
 @wp.func
-def fit_node(tree: TreeArrays, r: FaceRoom, nodes: wp.array[MovingBox], boxes: wp.array[MovingBox], node: int):
-    """The box of a cluster."""
-    box = MovingBox(NOWHERE)
-    for j in range(tree.first[node], tree.last[node] + 1):
-        box = wp.min(box, face_box(r, boxes, tree.order[j]))
-    nodes[node] = box
-
-
-@wp.func
 def fit_above(tree: TreeArrays, parent: wp.array[int], nodes: wp.array[MovingBox], node: int):
     """The boxes above a cluster, as far as they change."""
     at = parent[node]
@@ -140,15 +126,6 @@ def fit_above(tree: TreeArrays, parent: wp.array[int], nodes: wp.array[MovingBox
             return
         nodes[at] = box
         at = parent[at]
-
-
-@wp.func
-def look_up(w: WallRoom, k: int):
-    """One more cluster whose box may have changed."""
-    if w.cluster_stamp[k] != w.numbers[STAMP]:
-        w.cluster_stamp[k] = w.numbers[STAMP]
-        w.clusters_around[w.numbers[CLUSTERS_AROUND]] = k
-        w.numbers[CLUSTERS_AROUND] = w.numbers[CLUSTERS_AROUND] + 1
 
 
 @wp.func
@@ -162,19 +139,33 @@ def fit_around(
     here: wp.array[wp.vec3d],
     nodes: wp.array[MovingBox],
     boxes: wp.array[MovingBox],
+    own_boxes: wp.array[MovingBox],
 ):
-    """Boxes of what was put elsewhere, where it is."""
+    """Boxes of what was put elsewhere, where it is, and the clusters that have some of it."""
     for n in range(w.numbers[RING]):
         v = w.ring[n]
         boxes[v] = resting_box(here[v], wp.float64(0.0), origin, scale)
-    w.numbers[CLUSTERS_AROUND] = 0
-    for n in range(r.found[CLUSTERS]):
-        look_up(w, r.touched_clusters[n])
-    for n in range(w.numbers[AROUND]):
-        look_up(w, r.cluster_of[r.place_of[w.around[n]]])
-    for n in range(w.numbers[CLUSTERS_AROUND]):
-        fit_node(tree, r, nodes, boxes, r.node_of[w.clusters_around[n]])
-    for n in range(w.numbers[CLUSTERS_AROUND]):
+    count = int(0)
+    for n in range(r.found[CLUSTERS] + w.numbers[AROUND]):
+        k = int(0)
+        if n < r.found[CLUSTERS]:
+            k = r.touched_clusters[n]
+        else:
+            k = r.cluster_of[r.place_of[w.around[n - r.found[CLUSTERS]]]]
+        if w.cluster_stamp[k] != w.numbers[STAMP]:
+            w.cluster_stamp[k] = w.numbers[STAMP]
+            w.clusters_around[count] = k
+            count += 1
+    w.numbers[CLUSTERS_AROUND] = count
+    for n in range(count):
+        node = r.node_of[w.clusters_around[n]]
+        box = MovingBox(NOWHERE)
+        for j in range(tree.first[node], tree.last[node] + 1):
+            f = tree.order[j]
+            simd_box_of_three(boxes, r.faces[3 * f], r.faces[3 * f + 1], r.faces[3 * f + 2], own_boxes, OTHER)
+            box = wp.min(box, own_boxes[OTHER])
+        nodes[node] = box
+    for n in range(count):
         fit_above(tree, parent, nodes, r.node_of[w.clusters_around[n]])
 
 
@@ -206,7 +197,7 @@ def find_pairs(
     counts[0] = 0
     counts[1] = 0
     stamp = w.numbers[STAMP]
-    fit_around(r, w, tree, parent, origin, scale, here, nodes, boxes)
+    fit_around(r, w, tree, parent, origin, scale, here, nodes, boxes, own_boxes)
     for n in range(w.numbers[AROUND]):
         f = w.around[n]
         for k in range(3):

@@ -125,11 +125,12 @@ class UndoLog:
     def take(self, log: WriteLog, arrays: list[np.ndarray], value_arrays: list[np.ndarray]) -> None:
         """The notes of a kernel; arrays by their numbers."""
         numbers = host(log.numbers)
-        notes = host(log.notes)[: numbers[0]][::-1].copy()
-        places, values = (host(array)[: numbers[2]][::-1].copy() for array in (log.value_notes, log.values))
+        noted = host(log.notes)[: numbers[0]].copy()
+        value_places, noted_values = (host(array)[: numbers[2]].copy() for array in (log.value_notes, log.values))
         numbers[:] = 0
 
         def back() -> None:  # of several notes of a place the first is written last
+            notes, places, values = noted[::-1], value_places[::-1], noted_values[::-1]
             for name in np.unique(notes[:, 0]):
                 own = notes[:, 0] == name
                 arrays[name][notes[own, 1]] = notes[own, 2]
