@@ -137,3 +137,11 @@ def test_a_plan_in_degrees_is_asked_about():
     simulation = Simulation(plan, device="cpu")
     with pytest.raises(InputError, match=r"has room in it; it is 0\.01 x 0\.01 m: are its lengths metres\?"):
         simulation.add_people(5, to=simulation.add_exit(plan.polygon))
+
+
+@pytest.mark.parametrize("ground", [shapely.box(0, 0, 4, 4), SQUARE])
+def test_who_gives_a_polygon_for_a_plan_is_told_what_makes_one(ground):
+    with pytest.raises(InputError, match=r"map must be a CellMap or a FloorPlan, not (Polygon|str): FloorPlan"):
+        Simulation(ground)
+    with pytest.raises(InputError, match="threads must be a whole number of at least 1, not 0"):
+        Simulation(FloorPlan(ground), threads=0)

@@ -253,6 +253,27 @@ def test_where_a_formula_is_in_the_frame_of_its_body_does_not_matter(shape, base
         np.testing.assert_array_equal(again.poses, worlds[0].poses)
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
+def test_boxes_and_balls_round_bodies_hold_what_is_beyond_their_facets(shape, rng):
+    """Whatever the frame and the centre of mass: by supports of the formula, from certified distances of far points."""
+    for _ in range(10):
+        turn = about(rng.normal(size=3), rng.uniform(0, 3))
+        body = Body(shape.at(at(*rng.normal(size=3), turn)), np.eye(4), centre=rng.normal(size=3))
+        table = World([body], device="cpu")._step.table
+        centre, radius = table.centre.numpy()[0], table.radius.numpy()[0]
+        lower, upper = table.lower.numpy()[0] + centre, table.upper.numpy()[0] + centre
+        for way in rng.normal(size=(20, 3)):
+            way /= np.linalg.norm(way)
+            tip = tg.Sphere(1e-6).at(at(*(centre + (radius + 2e-6) * way)))
+            assert tg.distance(tip, body.by_formula_at(body.pose), device="cpu").lower > 0.0
+        for axis in range(3):
+            for bound, sign in ((lower, -1.0), (upper, 1.0)):
+                half, middle = np.full(3, 9.0), 0.5 * (lower + upper)
+                half[axis], middle[axis] = 0.5, bound[axis] + sign * (0.5 + 1e-9)
+                plate = tg.Box(half).at(at(*middle))
+                assert tg.distance(plate, body.by_formula_at(body.pose), device="cpu").lower > 0.0
+
+
 @pytest.mark.parametrize("mesh_first", [False, True])
 def test_meshes_and_formulas_push_each_other_about(mesh_first):
     """A ring lies on a drum, a ball falls through it; who has the lower number does not matter."""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import tangere as tg
+from robot.cells import coal_shape, place
 from tangere.query.gradients import GradientStatus
 from tangere.robot import AllowedPairs, TrajectoryChecker, Workcell
-from tests.robot.cells import place
 
 coal = pytest.importorskip("coal")
 
@@ -38,31 +38,6 @@ def arm(tmp_path_factory):
     file = tmp_path_factory.mktemp("arm") / "planar.urdf"
     file.write_text(ARM)
     return tg.Robot.load(file)
-
-
-def coal_shape(part):
-    """What coal has for a part, and the part's pose in its frame."""
-    if isinstance(part, tg.Mesh):
-        model = coal.BVHModelOBBRSS()
-        model.beginModel(len(part.faces), len(part.vertices))
-        vertices, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
-        for vertex in part.vertices:
-            vertices.append(vertex)
-        for face in part.faces:
-            triangles.append(coal.Triangle(*map(int, face)))
-        model.addSubModel(vertices, triangles)
-        model.endModel()
-        return model, np.eye(4)
-    record = part.records[0]
-    radius, half = float(record["radius"]), np.asarray(record["half"], float)
-    made = {
-        tg.Sphere: lambda: coal.Sphere(radius),
-        tg.Capsule: lambda: coal.Capsule(radius, 2.0 * half[2]),
-        tg.Box: lambda: coal.Box(*(2.0 * half)),
-        tg.Cylinder: lambda: coal.Cylinder(radius, 2.0 * half[2]),
-        tg.Cone: lambda: coal.Cone(radius, 2.0 * half[2]),
-    }[type(part)]()
-    return made, np.asarray(part.poses)[0]
 
 
 class Peer:

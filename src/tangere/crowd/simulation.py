@@ -115,6 +115,8 @@ class Simulation(NonCopyable, instead="make another one, or keep the trajectorie
         device: str | wp.Device | None = None,
         threads: int | None = None,
     ) -> None:
+        if hasattr(map, "geom_type") or isinstance(map, str):
+            raise InputError(f"map must be a CellMap or a FloorPlan, not {type(map).__name__}: FloorPlan(…) makes one")
         check_kind(map, CellMap, "map")
         if adaptive is not None:
             check_kind(adaptive, Density, "adaptive")

@@ -73,8 +73,7 @@ class Workcell:
         for name in bases or {}:
             if name not in robots:
                 raise InputError(f"base names robot {name!r}; there are {', '.join(map(repr, robots))}")
-        if world is not None and not isinstance(world, Mapping):
-            raise InputError(f"world must be meshes by name, a dict, not {described(world)}")
+        check_world(world)
         for name, thing in (world or {}).items():
             self._put_thing(name, thing, moved)
 
@@ -193,3 +192,9 @@ def _motion(given: Any, what: str) -> Given | None:
     if isinstance(motion, Rest) and np.array_equal(motion.pose(0.0), np.eye(4)):
         return None
     return motion
+
+
+def check_world(world: Any) -> None:
+    """Raise unless it is things by name."""
+    if world is not None and not isinstance(world, Mapping):
+        raise InputError(f"world must be meshes by name, a dict, not {described(world)}")

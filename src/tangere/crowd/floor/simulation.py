@@ -101,7 +101,8 @@ class FloorSimulation(StagedFloor, NonCopyable, instead="make another one, or ke
         check_behaviour(self.behaviour)
         if no_way not in ("refuse", "stay"):
             raise InputError(f"no_way is 'refuse' or 'stay', not {no_way!r}")
-        self.no_way, self.seed, self.threads = no_way, whole(seed, "seed"), threads
+        self.no_way, self.seed = no_way, whole(seed, "seed")
+        self.threads = None if threads is None else whole(threads, "threads", 1)
         self.device = choose_device(device)
         self._reroute_every = round(not_negative(reroute, "reroute") / self.dt)
         self.steps = 0  #: done so far

@@ -14,6 +14,8 @@ from tangere.shape.mesh import MassProperties, Mesh
 
 #: Sides of round bodies, and rings of points from the rim of a half sphere to its pole.
 SIDES, RINGS = 48, 8
+#: Of a radius: no point of a round body is farther outside of its triangles (0.7 % is).
+BEYOND = 0.01
 
 
 def check_one(shape: Analytic, whose: str) -> None:
@@ -48,6 +50,11 @@ def surface_of(shape: Analytic, name: str, offset: np.ndarray | None = None) -> 
     if offset is not None:
         vertices = vertices @ offset[:3, :3].T + offset[:3, 3]
     return Mesh(vertices, faces.astype(np.int32), name=name)
+
+
+def beyond_facets(shape: Analytic) -> float:
+    """How far one body reaches beyond its surface in triangles, at most [m]."""
+    return BEYOND * float(shape.records["radius"][0])
 
 
 def mass_of(shape: Analytic, density: float, offset: np.ndarray | None = None) -> MassProperties:

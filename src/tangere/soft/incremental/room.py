@@ -111,6 +111,7 @@ class SharedRoom:
             "cluster_stamp": blank(len(tree.clusters)),
             "pending": blank(faces),
             "touched_clusters": blank(len(tree.clusters)),
+            "keys": blank(_MOST_TOUCHED),
             "changed": blank(_MOST_TOUCHED),
             "touched": blank(_MOST_TOUCHED),
             "loose_edges": blank(_MOST_TOUCHED),
@@ -214,6 +215,8 @@ class SharedRoom:
             "vertex_stamp": blank(vertices),
             "face_stamp": blank(faces),
             "edge_stamp": blank(edges),
+            "cluster_stamp": blank(len(pipeline.patches.tree.clusters)),
+            "clusters_around": blank(len(pipeline.patches.tree.clusters)),
             "ring": blank(_MOST_TOUCHED),
             "around": blank(_MOST_TOUCHED),
             "sharp_ends": flat(sharp.ends),
@@ -421,19 +424,6 @@ class BodyRoom:
         """(k,) with other faces, or other features."""
         columns = self._shared.face_columns
         return host(columns["touched_clusters"])[: host(columns["found"])[int(face_update.CLUSTERS)]].copy()
-
-    @property
-    def clusters_around(self) -> np.ndarray:
-        """(k,) of the faces at what is touched."""
-        walls, faces = self._shared.wall_columns, self._shared.face_columns
-        around = host(walls["around"])[: host(walls["numbers"])[int(wall_update.AROUND)]]
-        return np.unique(host(faces["cluster_of"])[host(faces["place_of"])[around]])
-
-    @property
-    def ring(self) -> np.ndarray:
-        """(k,) vertices of the faces at what is touched."""
-        walls = self._shared.wall_columns
-        return host(walls["ring"])[: host(walls["numbers"])[int(wall_update.RING)]].copy()
 
     @property
     def dof_counts_of_bodies(self) -> np.ndarray:

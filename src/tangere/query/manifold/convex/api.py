@@ -19,10 +19,11 @@ from tangere.query.contacts.record import Contacts
 from tangere.query.distance.convex.bodies import ConvexBodies, as_placed, paired_count
 from tangere.query.distance.convex.supports import ConvexKind
 from tangere.query.manifold.convex.approach import approach_kernel
+from tangere.query.manifold.convex.box_penetration import box_penetrations
 from tangere.query.manifold.convex.clipping import ManifoldPoint, NearPair, clip_features
 from tangere.query.manifold.convex.features import HullFaces, empty_features, feature_kernel, most_sides
 from tangere.query.manifold.convex.penetration import Penetration, Polytopes, penetration_kernel
-from tangere.runtime import Arrays, choose_device, launch, using_threads
+from tangere.runtime import Arrays, choose_device, launch, thread_count, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic, hull_tables
 
@@ -31,8 +32,9 @@ MARGIN = 0.01
 #: Nearest points are as exact as this, relative to the bodies' size, and depths as this, or the last where rounding
 #: does not let them be.
 ACCURACY, DEPTH_ACCURACY, DEPTH_ENOUGH = 1e-9, 1e-10, 1e-9
-#: Pairs worth a thread; overlaps that are searched at once, for their scratch.
-GRAIN, TOGETHER = 512, 4096
+#: Pairs worth a thread; overlaps that are searched at once, for their scratch, on CUDA and by a CPU thread: memory that
+#: is touched for the first time costs as much as a search.
+GRAIN, TOGETHER, A_THREAD = 512, 4096, 128
 #: Corners that a polytope has room for at first; where that does not suffice, four times as many, up to the last.
 ROOM, MORE_ROOM, MOST_ROOM = 192, 4, 3072
 
@@ -91,30 +93,34 @@ def penetrations(
     kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, device: wp.Device
 ) -> np.ndarray:
     """`Penetration` records of some pairs; polytopes get as much room as they need."""
+    if kinds == (ConvexKind.BOX, ConvexKind.BOX):
+        found = wp.zeros(len(rows), dtype=Penetration, device=device)
+        chosen = wp.array(rows.astype(np.int32), dtype=wp.int32, device=device)
+        launch(box_penetrations, len(rows), [chosen, *inputs], [found], device=device, grain=GRAIN)
+        return found.numpy()
     answers = np.zeros(len(rows), Penetration.numpy_dtype())
-    for begin in range(0, len(rows), TOGETHER):
-        which, room = np.arange(begin, min(begin + TOGETHER, len(rows))), ROOM
-        while len(which):
-            answers[which] = _penetrations(kinds, inputs, rows[which].astype(np.int32), room, device)
-            which, room = which[answers["room"][which] == 0], MORE_ROOM * room
-            if room > MOST_ROOM:  # rounding has spoilt them: the least way seen parts the bodies all the same
-                break
+    together = TOGETHER if device.is_cuda else A_THREAD * thread_count()
+    which, room = np.arange(len(rows)), ROOM
+    while len(which) and room <= MOST_ROOM:  # beyond, rounding has spoilt them: the least way seen parts the bodies
+        scratch = _scratch(min(len(which), together), room, device)
+        for begin in range(0, len(which), together):
+            some = which[begin : begin + together]
+            found = wp.zeros(len(some), dtype=Penetration, device=device)
+            chosen = wp.array(rows[some].astype(np.int32), dtype=wp.int32, device=device)
+            arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
+            launch(penetration_kernel(*kinds), len(some), arguments, [found], device=device, grain=A_THREAD)
+            answers[some] = found.numpy()
+        which, room = which[answers["room"][which] == 0], MORE_ROOM * room
     return answers
 
 
-def _penetrations(
-    kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, room: int, device: wp.Device
-) -> np.ndarray:
-    """The same by polytopes with room for so many corners."""
+def _scratch(count: int, room: int, device: wp.Device) -> Any:
+    """Polytopes with room for so many corners each."""
     scratch: Any = Polytopes()
-    scratch.corners, scratch.own = (wp.empty((len(rows), room), dtype=wp.vec3d, device=device) for _ in "ab")
+    scratch.corners, scratch.own = (wp.empty((count, room), dtype=wp.vec3d, device=device) for _ in "ab")
     for name, dtype in (("faces", wp.vec3i), ("planes", wp.vec4d), ("sides", wp.vec2i)):
-        setattr(scratch, name, wp.empty((len(rows), 2 * room), dtype=dtype, device=device))
-    answers = wp.zeros(len(rows), dtype=Penetration, device=device)
-    chosen = wp.array(rows, dtype=wp.int32, device=device)
-    arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
-    launch(penetration_kernel(*kinds), len(rows), arguments, [answers], device=device, grain=GRAIN)
-    return answers.numpy()
+        setattr(scratch, name, wp.empty((count, 2 * room), dtype=dtype, device=device))
+    return scratch
 
 
 def _set_way_out(pairs: np.ndarray, rows: np.ndarray, answers: np.ndarray, origins: np.ndarray) -> None:
@@ -161,8 +167,9 @@ def body_features(
     tables = hull_tables(shape.hull, device.alias)
     hull.edges, hull.planes = tables.edges, tables.planes
     listed = empty_features(len(pairs), most_sides(bodies.kind, shape.hull), device)
-    rows = wp.array(pairs["row"].astype(np.int32), dtype=wp.int32, device=device)
-    normals = wp.array(np.ascontiguousarray(pairs["normal"]), dtype=wp.vec3d, device=device)
+    rows = wp.array(pairs["row"].astype(np.int32), dtype=wp.int32, device=device, copy=not device.is_cpu)
+    normals = np.ascontiguousarray(pairs["normal"])
+    normals = wp.array(normals, dtype=wp.vec3d, device=device, copy=not device.is_cpu)
     inputs = [rows, bodies.shapes, bodies.points, hull, poses, origins, normals, toward, listed]
     launch(feature_kernel(bodies.kind), len(pairs), inputs, [], device=device, grain=GRAIN)
     return listed
@@ -173,7 +180,7 @@ def clipped(
 ) -> np.ndarray:
     """`ManifoldPoint` records of `NearPair` records whose `Features` of a and b are known."""
     count = len(pairs)
-    records = wp.array(pairs, dtype=NearPair, device=device)
+    records = wp.array(pairs, dtype=NearPair, device=device, copy=not device.is_cpu)
     limit = -1.0 if distance is None else float(distance)
     counts = wp.zeros(count, dtype=wp.int32, device=device)
     nowhere, nothing = (wp.zeros(0, dtype=dtype, device=device) for dtype in (wp.int32, ManifoldPoint))

@@ -77,15 +77,16 @@ def place_face(p: Polytopes, i: int, slot: int, corners: wp.vec3i) -> int:
 
 @wp.func
 def add_side(p: Polytopes, i: int, count: int, start: int, end: int) -> int:
-    """Add a side to the horizon, or take its opposite away; how many there are."""
+    """Add a side to the horizon, or take its opposite away; how many there are, or would be if there were room."""
     k = int(0)
-    while k < count:
+    while k < wp.min(count, p.sides.shape[1]):
         side = p.sides[i, k]
         if side[0] == end and side[1] == start:
-            p.sides[i, k] = p.sides[i, count - 1]
+            p.sides[i, k] = p.sides[i, wp.min(count, p.sides.shape[1]) - 1]
             return count - 1
         k += 1
-    p.sides[i, count] = wp.vec2i(start, end)
+    if count < p.sides.shape[1]:
+        p.sides[i, count] = wp.vec2i(start, end)
     return count + 1
 
 
@@ -231,14 +232,14 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         nearest = p.faces[i, 0]
         nearest_plane = p.planes[i, 0]
         going = bool(True)
+        least = _FAR + _ZERO
+        k = int(0)
+        while k < faces:
+            if p.planes[i, k][3] < least:
+                least = p.planes[i, k][3]
+                best = k
+            k += 1
         while going:
-            least = _FAR + _ZERO
-            k = int(0)
-            while k < faces:
-                if p.planes[i, k][3] < least:
-                    least = p.planes[i, k][3]
-                    best = k
-                k += 1
             plane = p.planes[i, best]
             normal = vec(plane[0], plane[1], plane[2])
             corner = support(p, i, corners, a, points_a, b, points_b, rotation, offset, normal)
@@ -249,13 +250,14 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                 nearest_plane = plane
             # the horizon of a convex polytope has fewer sides than it has corners
             full = corners + 1 >= p.corners.shape[1] or faces + corners + 1 >= p.faces.shape[1]
-            if reach - least <= accuracy * size:
+            if depth - least <= accuracy * size:
                 going = False
             elif full:  # rounding may keep the last digits
                 answer.room = wp.where(depth - least <= enough * size, 1, 0)
                 going = False
             else:
                 sides = int(0)
+                least = _FAR + _ZERO
                 k = int(0)
                 while k < faces:
                     plane = p.planes[i, k]
@@ -270,11 +272,22 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                         p.faces[i, k] = p.faces[i, faces]
                         p.planes[i, k] = p.planes[i, faces]
                     else:
+                        if plane[3] < least:
+                            least = plane[3]
+                            best = k
                         k += 1
+                if sides > p.sides.shape[1] or faces + sides > p.faces.shape[1]:  # rounding has spoilt it
+                    answer.room = 0
+                    going = False
+                    sides = 0
                 k = int(0)
                 while k < sides:
                     side = p.sides[i, k]
-                    faces = place_face(p, i, faces, wp.vec3i(side[0], side[1], corners))
+                    placed = place_face(p, i, faces, wp.vec3i(side[0], side[1], corners))
+                    if placed > faces and p.planes[i, faces][3] < least:
+                        least = p.planes[i, faces][3]
+                        best = faces
+                    faces = placed
                     k += 1
                 corners += 1
         face = nearest
@@ -290,13 +303,12 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                     own[k, j] = p.own[i, face[k]][j]
                     corner_rows[k, j] = p.corners[i, face[k]][j]
             better = polished(a, b, rotation, offset, normal, own, corner_rows, shares, size)
-            if better.labels < 3:
-                corner = support(p, i, corners, a, points_a, b, points_b, rotation, offset, better.normal)
-                reach = wp.dot(better.normal, corner)
-                if reach <= depth + _FLAT * size:
-                    depth = reach
-                    normal = better.normal
-                    deepest = better.own
+            corner = support(p, i, corners, a, points_a, b, points_b, rotation, offset, better.normal)
+            reach = wp.dot(better.normal, corner)
+            if reach <= depth + _FLAT * size:
+                depth = reach
+                normal = better.normal
+                deepest = better.own
         answer.depth = depth
         answer.normal = -(turned * normal)
         answer.point_a = translation_of(pose_a) + turned * deepest

@@ -3,8 +3,8 @@
 Question: which direction near that of a polytope's face is the least way out, to rounding?
 Method:   the least way along n is stationary where the deepest difference w of the cores is along n. The corners of the
           last face are labels, ends, tips or corners, whose points are placed anew on their rims for each n. One label:
-          w along n. Two labels: a mixture of both along n, and their difference across it. Three: the normal of the
-          face, which is exact. A few steps of Newton's method from the normal of the face.
+          w along n. Two labels: a mixture of both along n, and their difference across it. Three: the normal of their
+          plane, again and again. A few steps of Newton's method from the normal of the face.
 Sound:    the direction found is taken only if the reach of the difference along it, from supports, is not larger.
 Known as: Newton's method on the sphere; as `distance.convex.newton`, on the other side of the surface.
 """
@@ -37,7 +37,7 @@ _FAR = wp.constant(real(0.05))
 class StationaryNormal:
     normal: wp.vec3d  #: unit
     share: wp.float64  #: of the second label
-    labels: wp.int32  #: how many there are; nothing was done for three
+    labels: wp.int32  #: how many there are
     own: wp.vec3d  #: the deepest point of a
 
 
@@ -98,6 +98,28 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
                     found.labels = 3
                 share += shares[k]
         if found.labels == 3:
+            step = int(0)
+            while step < STEPS:
+                step += 1
+                found.own = vec(_ZERO, _ZERO, _ZERO)
+                plane = wp.mat33d()
+                for k in range(3):
+                    x = vec(core_a[k, 0], core_a[k, 1], core_a[k, 2])
+                    y = vec(core_b[k, 0], core_b[k, 1], core_b[k, 2])
+                    x = x + on_rim_a(x) * rim_a(a, found.normal)
+                    y = y + on_rim_b(y) * rim_b(b, -(found.normal * rotation))
+                    found.own = found.own + shares[k] * x
+                    x = x - offset - rotation * y
+                    for j in range(3):
+                        plane[k, j] = x[j]
+                one = vec(plane[1, 0] - plane[0, 0], plane[1, 1] - plane[0, 1], plane[1, 2] - plane[0, 2])
+                two = vec(plane[2, 0] - plane[0, 0], plane[2, 1] - plane[0, 1], plane[2, 2] - plane[0, 2])
+                m = wp.normalize(wp.cross(one, two))
+                m = wp.where(wp.dot(m, n) < _ZERO, -m, m)
+                if wp.length(m - n) < _FAR:
+                    found.normal = m
+                else:
+                    step = STEPS
             return found
         second = wp.max(second, 0)
         first_a = vec(core_a[0, 0], core_a[0, 1], core_a[0, 2])
