@@ -62,7 +62,8 @@ def test_questions_have_names_of_their_own():
 def test_the_page_on_first_use_tells_how_long_every_question_takes():
     page = (Path(__file__).parents[2] / "docs" / "first-use.md").read_text(encoding="utf-8")
     for name in (name for calls in FIRST_CALLS.values() for name, _ in calls):
-        assert re.search(rf"^\| {re.escape(name)} \| [\d.]+ s \| [\d.]+ s \|$", page, re.MULTILINE), name
+        row = rf"^\| {re.escape(name)} \| ([\d.]+ s \| [\d.]+ s|not measured \| not measured) \|$"
+        assert re.search(row, page, re.MULTILINE), name
 
 
 def test_the_command_says_what_was_compiled_and_then_that_everything_is_there(monkeypatch):
