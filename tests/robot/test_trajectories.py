@@ -288,6 +288,10 @@ def test_input_that_makes_no_sense_is_told_in_one_sentence():
         arm.check(q, world={"base": tg.generate.box()}, device="cpu")
     with pytest.raises(UnsupportedError, match="world: 'ball' must be a Mesh, analytic bodies"):
         arm.check(q, world={"ball": "a ball"}, device="cpu")
+    with pytest.raises(InputError, match="world must be meshes by name, a dict, not "):
+        arm.check(q, world=[tg.generate.box()], device="cpu")
+    with pytest.raises(InputError, match=r"q turns joint 'forearm joint' by 1e\+09 rad in one segment, 200 at most"):
+        arm.check([[0.0] * 6, [0.0, 0.0, -1e9, 0.0, 0.0, 0.0]], device="cpu")
     with pytest.raises(InputError, match="times must be 2 numbers that rise"):
         arm.check(q, times=[0.0, 0.0], device="cpu")
     with pytest.raises(InputError, match="until must be 'end' or 'contact'"):

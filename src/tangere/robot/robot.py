@@ -377,10 +377,12 @@ class Robot(RobotDescription):
         threads: int | None,
     ) -> TrajectoryChecker:
         """The checker of a cell, prepared once."""
+        if world is not None and not isinstance(world, Mapping):
+            raise InputError(f"world must be meshes by name, a dict, not {described(world)}")
         pairs = self.default_allowed() if allowed is None else AllowedPairs.of(allowed)
         if allowed is not None and self.may_touch:
             pairs = pairs | AllowedPairs.of(self.may_touch, "attached")
-        things = tuple((name, id(thing)) for name, thing in world.items()) if isinstance(world, Mapping) else world
+        things = None if world is None else tuple((name, id(thing)) for name, thing in world.items())
         chosen = choose_device(device)
         key = (things, id(base), chosen.alias, threads, frozenset(pairs.reasons))
         kept: OrderedDict[Any, Any] = self.__dict__.setdefault("_checkers", OrderedDict())
