@@ -119,3 +119,13 @@ def test_a_proof_knows_how_far_sliding_joints_reach():
         robot = tg.Robot("rail", ("wall", "arm", "block"), (-1, 0, 1), (at, turn, slide), (wall, None, block))
         row = robot.touching(5, prove=True, cells=500, device="cpu")["wall", "block"]
         assert row.verdict == verdict
+
+
+def test_a_joint_without_end_is_looked_at_within_one_turn():
+    joints = [
+        Joint("foot", "fixed", np.eye(4), np.array([0.0, 0.0, 1.0]), ""),
+        Joint("wheel", "turning", place(z=1.0), np.array([0.0, 0.0, 1.0]), "wheel", limits=(-1e16, 1e16)),
+    ]
+    boxes = tg.generate.box((0.5, 0.5, 0.5)), tg.generate.box((1.0, 0.2, 0.2)).at(place(x=0.6))
+    robot = tg.Robot("cart", ("body", "arm"), (-1, 0), tuple(joints), boxes)
+    assert robot.touching(20, prove=True, device="cpu")["body", "arm"].verdict == "never"

@@ -282,16 +282,16 @@ def test_input_that_makes_no_sense_is_told_in_one_sentence():
         arm.check(np.zeros((2, 5)), device="cpu")
     with pytest.raises(InputError, match=r"q\[0, 1\] has nan for joint 'shoulder joint'"):
         arm.check([[0.0] * 6, [np.nan] + [0.0] * 5], device="cpu")
-    with pytest.raises(InputError, match=r"joint 'shoulder joint' turns by 600 rad between q\[0, 0\] and q\[0, 1\]"):
-        arm.check(np.array([6 * [0.0], [600.0, 0.0, 0.0, 0.0, 0.0, 0.0]]), device="cpu")
-    with pytest.raises(InputError, match="world must be meshes by name, a dict, not"):
-        arm.check(q, [tg.generate.box()], device="cpu")
     with pytest.raises(InputError, match="allowed names 'elbow', which is no body"):
         arm.check(q, allowed=[("base", "elbow")], device="cpu")
     with pytest.raises(InputError, match="two bodies 'base'"):
         arm.check(q, world={"base": tg.generate.box()}, device="cpu")
     with pytest.raises(UnsupportedError, match="world: 'ball' must be a Mesh, analytic bodies"):
         arm.check(q, world={"ball": "a ball"}, device="cpu")
+    with pytest.raises(InputError, match="world must be meshes by name, a dict, not "):
+        arm.check(q, world=[tg.generate.box()], device="cpu")
+    with pytest.raises(InputError, match=r"q turns joint 'forearm joint' by 1e\+09 rad in one segment, 200 at most"):
+        arm.check([[0.0] * 6, [0.0, 0.0, -1e9, 0.0, 0.0, 0.0]], device="cpu")
     with pytest.raises(InputError, match="times must be 2 numbers that rise"):
         arm.check(q, times=[0.0, 0.0], device="cpu")
     with pytest.raises(InputError, match="until must be 'end' or 'contact'"):

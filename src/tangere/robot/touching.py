@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: What is taken for joints without limits: a whole turn, or a metre to either side.
 WHOLE_TURN, FAR = np.pi, 1.0
+#: A range of more than this is as good as none [rad].
+MOST_TURN = 8.0 * np.pi
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,12 @@ def sampled_ranges(limits: np.ndarray, robot: RobotDescription) -> np.ndarray:
     """(dof, 2) finite ranges of the joints."""
     kinds = {joint.name: joint.kind for joint in robot.joints}
     reach = np.array([FAR if kinds[name] == "sliding" else WHOLE_TURN for name in robot.joint_names])
-    return np.where(np.isfinite(limits), limits, np.stack([-reach, reach], axis=1))
+    ranges = np.where(np.isfinite(limits), limits, np.stack([-reach, reach], axis=1))
+    # A joint that goes round and round is everywhere within a turn, unless another follows it at another rate.
+    led = {joint.follows for joint in robot.joints if joint.follows != joint.name}
+    alone = np.array([kinds[name] == "turning" and name not in led for name in robot.joint_names], bool)
+    round_and_round = alone & (ranges[:, 1] - ranges[:, 0] > MOST_TURN)
+    return np.where(round_and_round[:, None], np.stack([-reach, reach], axis=1), ranges)
 
 
 def count_contacts(checker: TrajectoryChecker, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -67,7 +67,8 @@ class ConvexPairs:
             self._clocks = asked.smooth
             self._pairs.smooth = wp.array(asked.smooth[self.owner], dtype=wp.bool, device=self.device)
         self.rows = asked.expanded(self._first, self._many)
-        self.total, self._pair = len(self.rows), self.rows % len(self.parts)
+        self.total = len(self.rows)
+        self._pair = self.rows % len(self.parts)
         self._tolerances = asked.tolerances[self.owner[self._pair]]
 
     def search(self) -> np.ndarray:

@@ -153,11 +153,15 @@ class PairQuestions(NonCopyable):
 
     def expanded(self, first: np.ndarray, count: np.ndarray) -> np.ndarray:
         """What is left, for parts: step * parts + part, rising, where those of a pair are `count` from `first` on."""
-        step, pair = np.divmod(self.rows.numpy()[: self.total], len(self.pairs))
+        rows = self.rows.numpy()[: self.total]
+        step = rows // len(self.pairs)
+        pair = rows - step * len(self.pairs)
         many = count[pair]
+        begin = step * int(count.sum()) + first[pair]
+        if many.max(initial=0) <= 1:
+            return begin[many > 0]
         ends = np.cumsum(many)
-        inside = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - many, many)
-        return np.repeat(step * int(count.sum()) + first[pair], many) + inside
+        return np.repeat(begin - ends + many, many) + np.arange(ends[-1])
 
     def _put_rows(self, begin: np.ndarray, end: np.ndarray) -> None:
         """Between which rows of the configurations steps go."""

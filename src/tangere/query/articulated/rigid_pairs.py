@@ -49,6 +49,9 @@ class RigidPairs:
         self._forest = Forest.of(distinct, self.device)
         self._table = self._pair_table()
         self._lengths: Any = None
+        if not self._whole:
+            sizes = questions.steps * len(parts), questions.steps + 1
+            self._rows, self._starts = (wp.zeros(size, dtype=wp.int32, device=self.device) for size in sizes)
         self._hits = wp.zeros(questions.steps, dtype=StepHit, device=self.device)
         self._host_hits = self._hits.numpy()
         self.batch: RigidQueryBatch | None = None  #: of what the boxes about whole bodies leave, after `ask`
@@ -64,9 +67,8 @@ class RigidPairs:
             rows = asked.expanded(self._first, self._many)
             self.total, self._stride = len(rows), 1
             starts = np.searchsorted(rows, np.arange(asked.asked + 1) * len(self.parts))
-            self._rows, self._starts = (
-                wp.array(part.astype(np.int32), dtype=wp.int32, device=self.device) for part in (rows, starts)
-            )
+            self._put(self._rows, rows)
+            self._put(self._starts, starts)
         if self.batch is None or self.total > self.batch.room:
             room = 1 << max(self.total - 1, LEAST_ROOM - 1).bit_length()
             self.batch = RigidQueryBatch(self._forest, self._forest, room, asked.motions, self.device)
@@ -136,6 +138,13 @@ class RigidPairs:
         `ask` must have been told of what is nearer than the largest of them.
         """
         return stay_beyond(self._batch, lengths, self._begin())
+
+    def _put(self, array: wp.array, values: np.ndarray) -> None:
+        """Write the first numbers of an array."""
+        if self.device.is_cpu:
+            array.numpy()[: len(values)] = values
+        elif len(values):
+            wp.copy(array, wp.array(values, dtype=wp.int32, device="cpu"), count=len(values))
 
     @property
     def _batch(self) -> RigidQueryBatch:
