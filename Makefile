@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # Each job has one core: threads of NumPy's linear algebra would only wait for each other, at full speed.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
-.PHONY: help demo test test-release test-debug test-slow test-extras test-gpu test-pythons lint coverage api bench docs clean
+.PHONY: help demo test test-release test-debug test-slow test-extras test-gpu test-pythons lint coverage api pairs bench docs clean
 .DELETE_ON_ERROR:
 
 help: ## what the targets do
@@ -67,6 +67,9 @@ coverage: .venv/dev.stamp ## docs/coverage.md: which test or benchmark proves wh
 
 api: .venv/dev.stamp ## docs/api.md: every public class and function
 	$(BIN)/python -m tools.api
+
+pairs: .venv/dev.stamp ## docs/pairs.md: which engine answers which question about which two things
+	$(BIN)/python -m tools.pairs
 
 bench: .venv/bench.stamp ## ours beside the peers, into docs/benchmarks/ (BENCH="meshes ..." chooses)
 	$(BIN)/python -m bench $(BENCH)

@@ -208,7 +208,7 @@ class CoalSamples:
     def __init__(self, robot: tg.Robot, world: Any, allowed: Any) -> None:
         placed = tg.robot.Workcell({"": robot}, world=world)
         self.robot, self.pairs = robot, placed.pairs(robot.allowed(allowed))
-        self.models = [_model(mesh) for mesh in placed.meshes]
+        self.models = [CoalBody(parts) for parts in placed.parts]
         # Meshes of the cell are baked into the frames of their groups: the frame of the first link of a group.
         first = {name: names[0] for names in robot.groups[1:] for name in names}
         self.frames = [robot.links.index(first[name]) if name in first else -1 for name in placed.names]
@@ -218,21 +218,71 @@ class CoalSamples:
         at = (np.arange(samples) + 0.5) / samples * (len(q) - 1)
         k = at.astype(int)
         poses = self.robot.poses(q[k] + (at - k)[:, None] * (q[k + 1] - q[k]))
-        request, result = coal.CollisionRequest(), coal.CollisionResult()
-        still = coal.Transform3s(np.eye(3), np.zeros(3))
         for each in poses:
-            places = [
-                still if f < 0 else coal.Transform3s(np.ascontiguousarray(each[f, :3, :3]), each[f, :3, 3].copy())
-                for f in self.frames
-            ]
+            places = [np.eye(4) if f < 0 else each[f] for f in self.frames]
+            placed = [model.at(place) for model, place in zip(self.models, places, strict=True)]
             for a, b in self.pairs:
-                result.clear()
-                if coal.collide(self.models[a], places[a], self.models[b], places[b], request, result):
+                if collide(placed[a], placed[b]):
                     return True
         return False
 
 
-def _model(mesh: tg.Mesh) -> Any:
+class CoalBody:
+    """The parts of a body as coal has them: its own spheres, boxes and cylinders, and meshes."""
+
+    def __init__(self, parts: Any) -> None:
+        self.parts = [_model(part) for part in parts]
+
+    def at(self, pose: np.ndarray) -> list[tuple[Any, Any]]:
+        """Shapes of coal, and where they are."""
+        return [(shape, transform(pose if place is None else pose @ place)) for shape, place in self.parts]
+
+
+def collide(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
+    """Whether two bodies meet, by coal."""
+    request, result = coal.CollisionRequest(), coal.CollisionResult()
+    for one, at_one in a:
+        for other, at_other in b:
+            result.clear()
+            if coal.collide(one, at_one, other, at_other, request, result):
+                return True
+    return False
+
+
+def distance(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> float:
+    """How far two bodies are apart, by coal [m]."""
+    least = np.inf
+    for one, at_one in a:
+        for other, at_other in b:
+            request, result = coal.DistanceRequest(), coal.DistanceResult()
+            request.gjk_tolerance = 1e-10  # of round shapes; 1e-6 unless told
+            least = min(least, coal.distance(one, at_one, other, at_other, request, result))
+    return max(least, 0.0)
+
+
+def transform(pose: np.ndarray) -> Any:
+    """A pose as coal takes it."""
+    return coal.Transform3s(np.ascontiguousarray(pose[:3, :3]), pose[:3, 3].copy())
+
+
+def _model(part: Any) -> tuple[Any, np.ndarray | None]:
+    """What coal has for a part, and where that is in the body's frame."""
+    if isinstance(part, tg.Mesh):
+        return _mesh_model(part), None
+    record, place = part.records[0], np.asarray(part.poses)[0]
+    radius, half = float(record["radius"]), np.asarray(record["half"], float)
+    if isinstance(part, tg.Box):
+        return coal.Box(*(2.0 * half)), place
+    if isinstance(part, tg.Cylinder):
+        return coal.Cylinder(radius, 2.0 * half[2]), place
+    if isinstance(part, tg.Sphere):
+        return coal.Sphere(radius), place
+    if isinstance(part, tg.Capsule):
+        return coal.Capsule(radius, 2.0 * half[2]), place
+    raise TypeError(f"{part!r} has no shape of coal here")
+
+
+def _mesh_model(mesh: tg.Mesh) -> Any:
     model = coal.BVHModelOBBRSS()
     model.beginModel(len(mesh.faces), len(mesh.vertices))
     triangles, vertices = coal.StdVec_Triangle(), coal.StdVec_Vec3s()

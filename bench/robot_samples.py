@@ -6,8 +6,8 @@ asked about, in every segment; coal is asked about all of them at twenty instant
 apart are not put to it). A contact that coal sees has to be told, at no later time; at every time told coal's distance
 has to be within the tolerance. Missed is what touches within a segment while no instant shows it. Cast hulls are the
 convex hulls of a body at both ends of a segment, as Tesseract's checker takes them; an alarm is counted where such
-hulls meet though the segment is certified free. Robots are those of the wheel example-robot-data. Times are those of
-the process.
+hulls meet though the segment is certified free. Boxes, cylinders and spheres are such for coal as well. Robots are
+those of the wheel example-robot-data. Times are those of the process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scipy.spatial import ConvexHull
 
 import tangere as tg
 from bench.harness import Report, seconds
-from bench.robot_check import CoalSamples, load
+from bench.robot_check import CoalSamples, collide, distance, load
 
 FEATURES: list[str] = []
 
@@ -153,17 +153,14 @@ class Findings:
         a, b = self.pairs.T
         near = (np.abs(centre[:, a] - centre[:, b]) <= reach[:, a] + reach[:, b]).all(axis=2)
         hit = np.zeros(near.shape, bool)
-        request, result = coal.CollisionRequest(), coal.CollisionResult()
         for n in range(len(frames)):
-            places: dict[int, Any] = {}
+            placed: dict[int, Any] = {}
             for pair in np.flatnonzero(near[n]):
                 one, other = self.pairs[pair]
                 for body in (one, other):
-                    if body not in places:
-                        places[body] = _transform(frames[n, body])
-                result.clear()
-                models = self.peer.models
-                hit[n, pair] = coal.collide(models[one], places[one], models[other], places[other], request, result)
+                    if body not in placed:
+                        placed[body] = self.peer.models[body].at(frames[n, body])
+                hit[n, pair] = collide(placed[one], placed[other])
         return hit
 
     def _frames(self, poses: np.ndarray) -> np.ndarray:
@@ -172,11 +169,9 @@ class Findings:
         return np.stack([still if frame < 0 else poses[:, frame] for frame in self.peer.frames], axis=1)
 
     def _distance(self, poses: np.ndarray, pair: int) -> float:
-        frames = (self.peer.frames[body] for body in self.pairs[pair])
-        places = [_transform(np.eye(4) if frame < 0 else poses[frame]) for frame in frames]
-        one, other = (self.peer.models[body] for body in self.pairs[pair])
-        request, result = coal.DistanceRequest(), coal.DistanceResult()
-        return max(coal.distance(one, places[0], other, places[1], request, result), 0.0)
+        frames = ((body, self.peer.frames[body]) for body in self.pairs[pair])
+        placed = [self.peer.models[body].at(np.eye(4) if frame < 0 else poses[frame]) for body, frame in frames]
+        return distance(*placed)
 
     def _count_alarms(self, poses: np.ndarray, free: np.ndarray) -> None:
         frames = self._frames(poses)
@@ -238,10 +233,6 @@ def pair_times(checker: tg.robot.TrajectoryChecker, q: np.ndarray) -> np.ndarray
         queries.search()
         parts.append(queries.hits())
     return np.concatenate(parts)
-
-
-def _transform(pose: np.ndarray) -> Any:
-    return coal.Transform3s(np.ascontiguousarray(pose[:3, :3]), pose[:3, 3].copy())
 
 
 def _hull(points: np.ndarray) -> Any:

@@ -71,6 +71,7 @@ _LONG_QUERIES = ("test_rigid", "test_manifold", "test_terrain", "test_interval",
 _LONG_QUERIES += ("test_cpu_broad_phase", "test_parallel_sort", "test_representative", "test_frontier", "test_leaving")
 _LONG_QUERIES += ("test_least_clearance", "test_largest_step", "test_redon_recession", "test_path_check")
 _LONG_QUERIES += ("test_posed", "test_prepared_first_contact", "test_redon_dynamics", "test_chain_layout")
+_LONG_QUERIES += ("test_every_pair",)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,7 +22,9 @@ def hand(*words: str):
 
 def test_a_simulated_run_is_recorded_drawn_and_traced_and_its_trace_gives_the_same_bits(tmp_path):
     pytest.importorskip("PIL.Image")
-    names = {name: str(tmp_path / name) for name in ("run.npz", "strip.png", "me.csv", "again.npz", "run.glb")}
+    names = {
+        name: str(tmp_path / name) for name in ("run.npz", "strip.png", "me.csv", "again.npz", "run.glb", "copy.csv")
+    }
     words = ["--seconds", "1.2", "--record", names["run.npz"], "--png", names["strip.png"], "--width", "80"]
     first = hand("wheel", "--device", "simulated", "--trace", names["me.csv"], *words, "--out", names["run.glb"])
     assert first.exception is None, first.output
@@ -30,11 +32,12 @@ def test_a_simulated_run_is_recorded_drawn_and_traced_and_its_trace_gives_the_sa
         assert told in first.output
     assert (tmp_path / "strip.png").stat().st_size > 500
     assert (tmp_path / "run.glb").stat().st_size > 500
-    again = hand("wheel", "--device", names["me.csv"], "--record", names["again.npz"])
+    again = hand("wheel", "--device", names["me.csv"], "--record", names["again.npz"], "--trace", names["copy.csv"])
     assert again.exception is None, again.output
     runs = [Recording.load(names[name]) for name in ("run.npz", "again.npz")]
     assert len(runs[0]) == 1 + 1200 // 33
     np.testing.assert_array_equal(runs[0].poses, runs[1].poses)
+    assert (tmp_path / "copy.csv").read_text() == (tmp_path / "me.csv").read_text()
     assert np.abs(runs[0].poses[-1, 1] - runs[0].poses[0, 1]).max() > 0.001
 
 
@@ -85,6 +88,7 @@ def test_a_page_is_served_for_the_mouse_so_long(scene, name):
     [
         (["--device", "glove"], "'glove' is not one of"),
         (["--device", "udp:here"], "no number of a port"),
+        (["--device", "udp:99999"], "at most 65535"),
         (["--device", "udp:5005", "--trace", "t.csv"], "--trace"),
         (["--device", "keyboard", "--real-time"], "--real-time"),
         (["--device", "mouse", "--png", "a.png"], "--seconds"),

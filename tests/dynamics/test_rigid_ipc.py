@@ -492,3 +492,50 @@ def test_a_bad_file_is_refused_with_a_reason(tmp_path, text, told):
     file.write_text(text)
     with pytest.raises(InputError, match=told):
         World.load(file, device="cpu")
+
+
+TET = {
+    "vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "faces": [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]],
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "scene", "told"),
+    [
+        ({"group_id": "a"}, {}, "group_id must be a whole number, not 'a'"),
+        ({"group_id": [1]}, {}, "group_id must be a whole number"),
+        ({"group_id": float("nan")}, {}, "group_id must be a whole number, not nan"),
+        ({"density": 10**400}, {}, "density must be a finite number"),
+        ({"is_dof_fixed": [True, [False]]}, {}, "is_dof_fixed is a truth value or six"),
+        ({"mesh": 3}, {}, "names no mesh"),
+        ({"faces": [[0.5, 2, 1]]}, {}, "faces must be whole numbers"),
+        ({"faces": [[True, 2, 3]]}, {}, "faces must be whole numbers"),
+        ({"enabled": "no"}, {}, "enabled is true or false, not 'no'"),
+        ({}, {"max_time": "x", "max_iterations": 3}, "max_time must be a finite number"),
+        ({}, {"distance_barrier_constraint": [1]}, "distance_barrier_constraint must be an object"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_by_its_key(tmp_path, body, scene, told):
+    file = tmp_path / "scene.json"
+    file.write_text(json.dumps({**scene, "rigid_body_problem": {"rigid_bodies": [{**TET, **body}]}}))
+    with pytest.raises(InputError, match=told):
+        World.load(file, device="cpu")
+
+
+def test_brackets_within_brackets_are_refused(tmp_path):
+    file = tmp_path / "scene.json"
+    file.write_text(100_000 * "[")
+    with pytest.raises(InputError, match="too many brackets"):
+        World.load(file, device="cpu")
+
+
+def test_groups_are_told_apart_whatever_their_numbers():
+    """As they are where somebody makes them by hashing names."""
+    up, box = np.eye(4), tg.generate.box((1.0, 1.0, 1.0))
+    up[2, 3] = 1.02
+    for group, stays in ((2**32 + 1, True), (10**30, True), (1, False)):
+        bodies = [Body(box, fixed=True, group=1), Body(box, up, name="cube", group=group)]
+        world = World(bodies, device="cpu", dt=0.01)
+        world.run(steps=40)
+        assert (world["cube"].position[2] > 0.9999) == stays

@@ -231,6 +231,10 @@ def test_a_urdf_mechanism_swings_between_its_limits(tmp_path):
     world = World.load(tmp_path / "arm.urdf", device="cpu")
     assert [(j.name, j.kind) for j in world.joints] == [("shoulder", "hinge"), ("reach", "slider"), ("tip", "weld")]
     assert [body.body.fixed for body in world] == [True, True, False, False, False]
+    forms = [body.body.analytic for body in world]
+    assert [type(form).__name__ for form in forms] == ["Box"] * 5
+    np.testing.assert_allclose(forms[2].records["half"][0], [0.2, 0.025, 0.025])
+    np.testing.assert_allclose(world["upper"].body.offset[:3, 3], [0.25, 0, 0])
     upper = world["upper"].body.mass_properties
     assert upper.mass == 2.0
     np.testing.assert_allclose(upper.inertia, np.diag([0.01, 0.04, 0.05]), atol=1e-12)

@@ -146,13 +146,16 @@ def test_crowd_jobs_tell_what_simulations_do(tmp_path):
     (tmp_path / "hall.wkt").write_text("POLYGON ((0 0, 8 0, 8 4, 0 4, 0 0))")
     way_out = "POLYGON ((7 1, 8 1, 8 3, 7 3, 7 1))"
     rows = [{"plan": "hall.wkt", "exits": [way_out], "people": 8, "seconds": 40.0, "seed": seed} for seed in (0, 1)]
+    rows[0]["exits"] = ["7, 1, 8, 3"]  # the same, as the command line has it
     rows.append({"scenario": "field", "people": 20, "seconds": 0.5})
     rows.append({"scenario": "field", "people": 20, "seconds": 0.5, "behaviour": "magic"})
     rows.append({"scenario": "nowhere", "people": 20, "seconds": 0.5})
+    rows.append({"plan": "hall.wkt", "exits": ["1,2,3"], "people": 8, "seconds": 1.0})
     jobs = tg.fleet.Jobs("crowd", rows, base=tmp_path)
     report = tg.fleet.run(jobs, tmp_path / "out", threads=1)
     table = report.table().to_pydict()
-    assert table["status"] == ["done", "done", "done", "error", "error"]
+    assert table["status"] == ["done", "done", "done", "error", "error", "error"]
+    assert "a box is x0,y0,x1,y1, not 1,2,3" in table["error"][5]
     simulation = tg.crowd.Simulation(tg.crowd.FloorPlan.load(tmp_path / "hall.wkt"), dt=0.02, seed=1, device="cpu")
     simulation.add_people(8, to=[simulation.add_exit(way_out)])
     run = simulation.run(40.0, until="empty", record=0.2)

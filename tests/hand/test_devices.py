@@ -28,6 +28,23 @@ def test_a_simulated_handle_moves_as_its_equations_say():
     assert np.abs(np.array(places) - true.y[0]).max() < 3e-5
 
 
+@pytest.mark.parametrize("delay", [0.0, 0.002, 0.064, 0.35])
+def test_a_force_acts_after_the_delay_however_long_and_how_often_forces_are_written(delay):
+    """A free handle without friction: its speed is the sum of the forces that have begun to act, over its mass."""
+    device = SimulatedDevice(np.eye(4), delay=delay, hand_stiffness=0.0, hand_damping=0.0, friction=0.0, mass=1.0)
+    for tick in range(600):
+        state = device.read(1e-3 * tick)
+        begun = max(0.0, 1e-3 * tick - delay)  # the force that was written at t is t
+        assert state.velocity[0] == pytest.approx(0.5 * begun * max(0.0, begun - 1e-3), abs=1e-9)
+        device.write(np.array([7.0, 0.0, 0.0]), np.zeros(3))  # instead of which there is another at the same time
+        device.write(np.array([1e-3 * tick, 0.0, 0.0]), np.zeros(3))
+
+
+def test_a_delay_that_is_too_long_is_refused():
+    with pytest.raises(InputError, match="delay must be at most 10 s, not 11"):
+        SimulatedDevice(np.eye(4), delay=11.0)
+
+
 def test_a_handle_turns_as_it_is_wanted_and_its_account_is_the_work_of_the_forces():
     device, work, before = (
         SimulatedDevice(lambda t: Twist(np.eye(4), np.zeros(3), [0, 0, t]).pose(1.0), delay=0.0),
@@ -100,6 +117,8 @@ def test_a_trace_that_cannot_be_read_says_why(tmp_path):
         ("", "nothing in it"),
         ("0,0,0,0,1,0,0,0,0,0,0,0,0,nan,0\n", "line 2 has a number that is none"),
         (2 * "0,0,0,0,1,0,0,0,0,0,0,0,0,0,0\n", "times must rise"),
+        ("0,0,0,0,1,0,0,0,0,0,0,0,0,0,0.5\n", "line 2 has buttons 0.5, which is no whole number"),
+        ("0,0,0,0,1,0,0,0,0,0,0,0,0,0,1e30\n", "line 2 has buttons 1e[+]30, which is no whole number"),
     ):
         file.write_text(header + text)
         with pytest.raises(InputError, match=told):
@@ -197,5 +216,8 @@ def test_whatever_ends_a_run_leaves_no_force_on_the_device():
         hand.run(2.0, after_tick=stop)
     assert written[-2][2] > 1.0
     assert not written[-1].any()
+    for tick in range(2000):
+        state = hand.device.read(0.7 + 1e-3 * tick)
+    assert state.pose[2, 3] == pytest.approx(0.05, abs=1e-6)  # where it is wanted: nothing pushes it
     hand.run(0.3)
     assert hand.force[2] > 1.0  # and it can go on

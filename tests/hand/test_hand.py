@@ -157,3 +157,22 @@ def test_a_world_on_cuda_is_felt_as_one_on_the_cpu():
         hand.run(1.5)
     assert np.abs(hands[0].force - hands[1].force).max() < 1e-6
     assert np.abs(hands[0].pose - hands[1].pose).max() < 1e-9
+
+
+def test_a_part_is_not_put_into_another_one_and_stays_where_it_was():
+    world = cube_on_table()
+    hand = Hand(world, "cube", SimulatedDevice(pressed(0.0)))
+    with pytest.raises(InputError, match=r"body 1 \('cube'\) passes through 'table' there: it stays"):
+        hand.place(posed(z=0.07))
+    assert hand.pose[2, 3] == world["cube"].pose[2, 3] == 0.11
+    hand.run(0.1)
+    assert hand.report.walks_stopped == 0
+    hand.place(posed(z=0.3))
+    assert hand.pose[2, 3] == world["cube"].pose[2, 3] == 0.3
+    assert not hand.contacts
+
+
+@pytest.mark.parametrize("given", [None, np.eye(4), "mouse"])
+def test_what_is_no_device_is_refused(given):
+    with pytest.raises(InputError, match="device must be a device, as SimulatedDevice is one"):
+        Hand(cube_on_table(), "cube", given)

@@ -8,8 +8,11 @@ import pytest
 import tangere as tg
 from bench.redon_hand_peg import penalty_peg, proxy_peg
 from tangere.dynamics import Body, World
-from tangere.hand import Hand, SimulatedDevice, scenes
+from tangere.hand import Hand, SimulatedDevice, led_part, scenes
+from tangere.hand.devices.device import ALL_AXES, DeviceState
+from tangere.hand.devices.handle_motion import FollowingHandle, turn_of
 from tangere.motion import Twist
+from tests.oracles.rigid_worlds import meeting_pairs
 
 
 def over_the_corner(*, turned=(0.2, 0.15, 0.3), height=0.128, fixed=False, **options):
@@ -80,6 +83,44 @@ def highest_below(mesh, x, y, half):
             polygon = kept
         highest = max([highest, *(point[2] for point in polygon)])
     return highest
+
+
+class JerkyDevice:
+    """Goes to another place near the way of a part every few hundredths of a second, as fast as a mouse is followed."""
+
+    measured_axes = forced_axes = ALL_AXES
+
+    def __init__(self, way: np.ndarray, seed: int) -> None:
+        self._way, self._rng, self._due, self._target = way, np.random.default_rng(seed), 0.0, way[0]
+        self._handle = FollowingHandle()
+        self._handle.place(way[0])
+
+    def read(self, time: float) -> DeviceState:
+        if time >= self._due:
+            self._due = time + self._rng.uniform(0.02, 0.4)
+            near, self._target = self._way[self._rng.integers(len(self._way))], np.eye(4)
+            self._target[:3, :3] = turn_of(0.3 * self._rng.normal(size=3)) @ near[:3, :3]
+            self._target[:3, 3] = near[:3, 3] + 0.05 * self._rng.normal(size=3)
+        self._handle.follow(self._target, time)
+        return DeviceState(self._handle.pose.copy(), self._handle.velocity.copy(), 0)
+
+    def write(self, force: np.ndarray, torque: np.ndarray) -> None:
+        """It feels nothing."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(("name", "seconds"), [("lifter", 3.0), ("pylon", 10.0)])
+def test_fast_turns_near_contacts_stop_no_walk(name, seconds, effort):
+    """Points that turn go on circles: rows that go on linearly led 155 of 1,000 walks into the pylon."""
+    scene = led_part(name, device="cpu")
+    hand = scene.held_by(JerkyDevice(scene.way.poses, 0), slow_rate=100.0)
+    hand.run(effort(int(seconds)))
+    assert hand.report.walks_asked > 0.5 * hand.report.slow_ticks
+    assert hand.report.walks_stopped == 0
+    assert hand.report.relaxed == 0
+    assert meeting_pairs(hand.world) == []
 
 
 @pytest.mark.feature("F-R-75")

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from tangere.hand import DeviceLostError, ForcePacket, StatePacket, UdpDevice, UdpDriver
+from hand.test_hand import cube_on_table, posed
+from tangere.hand import DeviceLostError, ForcePacket, Hand, StatePacket, UdpDevice, UdpDriver
 from tangere.runtime import InputError
 
 
@@ -171,3 +172,58 @@ def test_a_port_that_is_taken_or_none_is_refused(listener):
         UdpDevice(70_000)
     with pytest.raises(InputError, match="timeout"):
         UdpDevice(0, timeout=0.0)
+    with pytest.raises(InputError, match="port must be at most 65535"):
+        UdpDriver(70_000)
+
+
+def test_what_is_not_measured_stands_still_as_it_was_at_first(listener):
+    driver = UdpDriver(listener.port, measured_axes=(True, True, False, False, False, True))
+    driver.send(pose(1), np.ones(6))
+    first = read(listener, 1)
+    turned = Rotation.from_rotvec([0.1, 0.2, 0.5]).as_matrix()
+    there = pose(1)
+    there[:3, :3], there[:3, 3] = turned @ there[:3, :3], [0.4, 0.5, 0.6]
+    driver.send(there, np.ones(6))
+    state = read(listener, 2)
+    driver.close()
+    np.testing.assert_allclose(first.pose, pose(1), atol=1e-12)
+    np.testing.assert_allclose(state.pose[:3, 3], [0.4, 0.5, 0.3])
+    about_z = Rotation.from_rotvec([0.0, 0.0, 0.5]).as_matrix()
+    np.testing.assert_allclose(state.pose[:3, :3], about_z @ pose(1)[:3, :3], atol=1e-12)
+    np.testing.assert_array_equal(state.velocity, [1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+
+
+def test_a_hand_counts_the_work_on_the_axes_that_a_driver_tells_later(listener):
+    """The hand is made before the driver speaks: of its torques, which nobody pushes with, no work is counted."""
+    driver, hand = (
+        UdpDriver(listener.port, forced_axes=3 * (True,) + 3 * (False,)),
+        Hand(cube_on_table(), "cube", listener),
+    )
+    driver.send(posed(z=0.11))
+    listener.wait(5.0)
+    work, before = 0.0, np.zeros(3)
+    for tick in range(1, 401):
+        pressed = posed(z=0.11 - 1e-4 * min(tick, 300))
+        pressed[:3, :3] = Rotation.from_rotvec([2e-3 * tick, 0.0, 0.0]).as_matrix()
+        driver.send(pressed, np.array([0.0, 0.0, -0.1 if tick < 300 else 0.0, 2.0, 0.0, 0.0]))
+        read(listener, tick + 1)
+        work += before[2] * (-1e-4 if tick <= 300 else 0.0)
+        hand.run(1e-3)
+        before = hand.force
+    driver.close()
+    assert np.abs(hand.torque).max() == 0.0
+    assert hand.force[2] > 1.0
+    assert hand.report.given == pytest.approx(work, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((np.eye(3),), "pose must have shape"),
+        ((np.eye(4), np.zeros(3)), "velocity must be six numbers"),
+        ((np.eye(4), None, 0.5), "buttons must be a whole number"),
+    ],
+)
+def test_a_driver_is_told_what_is_wrong_with_what_it_sends(driver, arguments, told):
+    with pytest.raises(InputError, match=told):
+        driver.send(*arguments)

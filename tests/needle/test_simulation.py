@@ -376,7 +376,7 @@ def test_steps_are_made_in_parts_after_a_puncture_and_then_no_more():
     for _ in range(6):
         simulation.step(SPEED)
         parts.append(0)
-    assert parts[:-1] == [10, 10, 10, 1, 1, 1]
+    assert parts[:-1] == [7, 7, 7, 1, 1, 1]
     assert simulation.soft.time == pytest.approx(0.01 * simulation.soft.steps)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import numpy as np
 
-from tangere.dynamics import World
+from tangere.dynamics import Body, World
 from tangere.motion import Rest
+from tangere.query.distance import distance
 from tangere.query.intersection import intersects
 
 
@@ -20,12 +24,17 @@ def meeting_pairs(world: World, ignored: set[tuple[int, int]] = frozenset()) -> 
             same_group = bodies[i].group is not None and bodies[i].group == bodies[j].group
             if (bodies[i].fixed and bodies[j].fixed) or same_group or (i, j) in joined:
                 continue
-            if (boxes[i, 0] > boxes[j, 1]).any() or (boxes[j, 0] > boxes[i, 1]).any():
+            apart = (boxes[i, 0] > boxes[j, 1]).any() or (boxes[j, 0] > boxes[i, 1]).any()
+            if apart and bodies[i].analytic is None and bodies[j].analytic is None:  # facets are inside of formulas
                 continue
-            first, second = (bodies[k].mesh.moving(Rest(poses[k])) for k in (i, j))
-            if intersects(first, second, device="cpu"):
+            if intersects(*(_placed(bodies[k], poses[k]) for k in (i, j)), device="cpu"):
                 found.append((i, j))
     return found
+
+
+def _placed(body: Body, pose: np.ndarray) -> Any:
+    """A body where it is: by its formula, or its mesh."""
+    return body.mesh.moving(Rest(pose)) if body.analytic is None else body.analytic.at(pose @ body.offset)
 
 
 class EnergyRule:
@@ -53,3 +62,20 @@ class EnergyRule:
         mass = sum(body.mass for body in self._world.bodies if body.moves)
         span = max(self._highest - self._floor, 1e-9 * mass)  # of a world at rest: a speed of some 0.05 mm/s
         return self.rise / span
+
+
+def least_distance(world: World) -> float:
+    """Of all pairs of bodies that are compared: how near two of them certainly are not [m].
+
+    Analytic bodies are what their formulas say, and solid.
+    """
+    poses = world.poses
+    joined = {tuple(sorted((joint.body_a, joint.body_b))) for joint in world.joints}
+    placed = [_placed(body, pose) for body, pose in zip(world.bodies, poses, strict=True)]
+    found = [np.inf]
+    for i, j in itertools.combinations(range(len(world)), 2):
+        one, other = world.bodies[i], world.bodies[j]
+        same_group = one.group is not None and one.group == other.group
+        if not ((one.fixed and other.fixed) or same_group or (i, j) in joined):
+            found.append(float(np.min(distance(placed[i], placed[j], device="cpu").lower)))
+    return min(found)

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import tangere as tg
 from tangere.query.contacts import Kind
-from tangere.runtime import InputError
+from tangere.runtime import InputError, UnsupportedError
 
 SHAPES = (tg.generate.box(), tg.generate.icosphere(subdivisions=2), tg.generate.torus(300, tube=0.3))
 
@@ -72,3 +72,44 @@ def test_what_makes_no_sense_is_refused():
         tg.distances(SHAPES, [0], [0], cap=-1.0, device="cpu")
     with pytest.raises(InputError, match="they must be as many"):
         tg.distances(SHAPES, [0, 1], [0], device="cpu")
+
+
+def test_pairs_of_any_kinds_are_as_far_apart_as_each_by_itself(rng):
+    ball = tg.generate.icosphere(1)
+    lying = np.eye(4)
+    lying[:3, :3] = [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    ground = tg.Heightfield(np.full((9, 9), -2.0), 1.0, origin=(-4.0, -4.0, 0.0))
+    shapes = [ball, tg.Sphere(0.5), tg.Cylinder(0.3, 1.0).at(lying), tg.Cylinder(0.5, 0.4), tg.generate.box()]
+    shapes += [tg.ConvexMesh(ball), ground, tg.Box([0.2, 0.3, 0.4])]
+    a, b = (rows.ravel() for rows in np.meshgrid(range(8), range(8)))
+    rows = ~((a == 6) & (b == 6))
+    a, b = a[rows], b[rows]
+    places = [np.tile(np.eye(4), (len(a), 1, 1)) for _ in range(2)]
+    for side, which in zip(places, (a, b), strict=True):
+        side[:, :3, 3] = np.where((which == 6)[:, None], 0.0, rng.normal(size=(len(a), 3)))
+    found = tg.distances(shapes, a, b, *places, device="cpu")
+    for k in range(len(a)):
+        sides = [
+            shapes[which] if which == 6 else shapes[which].at(side[k])
+            for which, side in zip((a[k], b[k]), places, strict=True)
+        ]
+        swapped = a[k] == 6
+        one = tg.distance(*(sides[::-1] if swapped else sides), device="cpu")
+        assert found.upper[k] == pytest.approx(one.upper, abs=1e-8)
+        assert found.lower[k] <= one.upper + 1e-12
+        assert one.lower <= found.upper[k] + 1e-12
+    capped = tg.distances(shapes, a, b, *places, cap=0.5, device="cpu")
+    far = found.upper > 0.5
+    assert np.isinf(capped.upper[far]).all()
+    np.testing.assert_allclose(capped.upper[~far], found.upper[~far], atol=1e-8)
+    assert (capped.lower[far] <= 0.5).all()
+    one = tg.distances(shapes, 1, [2, 3], device="cpu")
+    assert one.upper.shape == (2,)
+    with pytest.raises(InputError, match="ground does not move"):
+        tg.distances(shapes, [1], [6], None, places[0][:1], device="cpu")
+    with pytest.raises(UnsupportedError, match=r"shapes\[1\] must be a Mesh, an analytic body or ground"):
+        tg.distances([ball, "ball"], [0], [1], device="cpu")
+    with pytest.raises(UnsupportedError, match="of ground and ground is not known"):
+        tg.distances(shapes, [6], [6], device="cpu")
+    with pytest.raises(InputError, match="numbers of the 8 shapes"):
+        tg.distances(shapes, [8], [0], device="cpu")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import tangere as tg
 from oracles.rigid_distances import mesh_distances
 from tangere.motion import Linear, Path, Rest
 from tangere.query.contacts import Contacts, Status
@@ -304,3 +305,35 @@ def test_a_bad_path_file_is_refused_with_the_line(tmp_path, text, reason):
     (tmp_path / "path.csv").write_text(text)
     with pytest.raises(InputError, match=reason):
         Path.load(tmp_path / "path.csv")
+
+
+def test_parts_and_obstacles_of_any_kind_are_checked_along_a_path():
+    """All as high as a unit box, over each other: the clearance is the height between them."""
+    heights = np.array([3.0, 1.5, 1.25, 2.0])
+    poses = np.tile(np.eye(4), (4, 1, 1))
+    poses[:, 2, 3] = heights
+    path, ground = tg.Path(poses), tg.Heightfield(np.full((9, 9), 0.5), 1.0, origin=(-4.0, -4.0, 0.0))
+    box = tg.generate.box([1.0, 1.0, 1.0])
+    for part in (tg.Sphere(0.5), tg.Cylinder(0.5, 1.0), box):
+        for obstacle in (tg.Box([0.5, 0.5, 0.5]), tg.Cone(0.5, 1.0), box, ground, [tg.Sphere(0.5), ground, box]):
+            found = tg.check_path(part, obstacle, path, device="cpu")
+            assert found.status == tg.Status.FREE
+            assert found.clearance.certain <= 0.25 <= found.clearance.least + 1e-9
+            assert found.clearance.certain >= 0.9 * 0.25 - 1e-6
+            for time, lower, upper in zip(
+                found.clearance.time, found.clearance.lower, found.clearance.upper, strict=True
+            ):
+                height = path.pose(time)[2, 3] - 1.0
+                assert lower - 1e-8 <= height <= upper + 1e-8
+    lower = poses.copy()
+    lower[2, 2, 3] = 0.75
+    for part in (tg.Sphere(0.5), box):
+        found = tg.check_path(part, [ground, tg.Sphere(0.4)], tg.Path(lower), device="cpu")
+        assert found.segment_status.tolist() == [tg.Status.FREE, tg.Status.CONTACT, tg.Status.START]
+        assert found.path.pose(found.time)[2, 3] == pytest.approx(1.0, abs=1e-5)
+        assert found.obstacle == 0
+        assert found.contacts.body_b.tolist()[0] == 0
+    with pytest.raises(InputError, match="solid=True and start='leaving' are for meshes"):
+        tg.check_path(tg.Sphere(0.5), box, path, solid=True, device="cpu")
+    with pytest.raises(InputError, match="obstacle 0 must be a Mesh, one body or ground at rest"):
+        tg.check_path(box, [tg.Sphere([1.0, 2.0])], path, device="cpu")

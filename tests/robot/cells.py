@@ -13,6 +13,33 @@ def place(x=0.0, y=0.0, z=0.0) -> np.ndarray:
     return pose
 
 
+def coal_shape(part):
+    """What coal has for a part of a body, and where that is in the body's frame."""
+    import coal
+
+    if isinstance(part, tg.Mesh):
+        model = coal.BVHModelOBBRSS()
+        model.beginModel(len(part.faces), len(part.vertices))
+        vertices, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+        for vertex in part.vertices:
+            vertices.append(vertex)
+        for face in part.faces:
+            triangles.append(coal.Triangle(*map(int, face)))
+        model.addSubModel(vertices, triangles)
+        model.endModel()
+        return model, np.eye(4)
+    record = part.records[0]
+    radius, half = float(record["radius"]), np.asarray(record["half"], float)
+    made = {
+        tg.Sphere: lambda: coal.Sphere(radius),
+        tg.Capsule: lambda: coal.Capsule(radius, 2.0 * half[2]),
+        tg.Box: lambda: coal.Box(*(2.0 * half)),
+        tg.Cylinder: lambda: coal.Cylinder(radius, 2.0 * half[2]),
+        tg.Cone: lambda: coal.Cone(radius, 2.0 * half[2]),
+    }[type(part)]()
+    return made, np.asarray(part.poses)[0]
+
+
 def world() -> dict[str, tg.Mesh]:
     """A table, a thin plate and a ball that an arm may run into."""
     return {

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sysconfig
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 import tangere as tg
 from oracles.robot_samples import SampledCell, within
-from robot.cells import place
+from robot.cells import coal_shape, place
 from tangere.query.contacts import Status
 
 coal = pytest.importorskip("coal", reason="the wheel coal is not installed: make test-extras")
@@ -55,32 +56,39 @@ def cell() -> dict[str, tg.Mesh]:
 
 
 class CoalBodies:
-    """Meshes of coal, asked whether they collide."""
+    """Bodies as coal has them, asked whether they collide: its own boxes, cylinders and spheres, and meshes."""
 
-    def __init__(self, meshes: dict[str, tg.Mesh]) -> None:
-        self.models = {}
-        for name, mesh in meshes.items():
-            model = coal.BVHModelOBBRSS()
-            model.beginModel(len(mesh.faces), len(mesh.vertices))
-            triangles, vertices = coal.StdVec_Triangle(), coal.StdVec_Vec3s()
-            for face in mesh.faces:
-                triangles.append(coal.Triangle(*(int(k) for k in face)))
-            for vertex in np.asarray(mesh.vertices, float):
-                vertices.append(vertex)
-            model.addSubModel(vertices, triangles)
-            model.endModel()
-            self.models[name] = model
+    def __init__(self, robot: tg.Robot, world: dict[str, tg.Mesh] | None = None) -> None:
+        parts = {name: robot.parts_of(k) for k, name in enumerate(robot.links)}
+        parts |= {name: (mesh,) for name, mesh in (world or {}).items()}
+        self.parts = {name: [coal_shape(part) for part in own] for name, own in parts.items()}
 
     def collide(self, pair, poses, k: int) -> bool:
         """By both of coal's answers: `collide` alone counts what is 1e-6 m apart, the tolerance of its GJK."""
-        places = [
-            coal.Transform3s(np.ascontiguousarray(poses[n][k, :3, :3]), np.ascontiguousarray(poses[n][k, :3, 3]))
-            for n in pair
-        ]
-        a, b = (self.models[name] for name in pair)
-        if not coal.collide(a, places[0], b, places[1], coal.CollisionRequest(), coal.CollisionResult()):
-            return False
-        return coal.distance(a, places[0], b, places[1], coal.DistanceRequest(), coal.DistanceResult()) <= 0.0
+        for one, two, at_one, at_two in self._placed(pair, poses, k):
+            if (
+                coal.collide(one, at_one, two, at_two, coal.CollisionRequest(), coal.CollisionResult())
+                and self._apart(one, two, at_one, at_two) <= 0.0
+            ):
+                return True
+        return False
+
+    def distance(self, pair, poses, k: int) -> float:
+        return min(self._apart(*given) for given in self._placed(pair, poses, k))
+
+    def _placed(self, pair, poses, k: int):
+        for (one, at_one), (two, at_two) in product(*(self.parts[name] for name in pair)):
+            places = [poses[name][k] @ at for name, at in zip(pair, (at_one, at_two), strict=True)]
+            yield (
+                one,
+                two,
+                *(coal.Transform3s(np.ascontiguousarray(p[:3, :3]), np.ascontiguousarray(p[:3, 3])) for p in places),
+            )
+
+    def _apart(self, one, two, at_one, at_two) -> float:
+        request = coal.DistanceRequest()
+        request.gjk_tolerance = 1e-10  # of round shapes; 1e-6 unless told
+        return coal.distance(one, at_one, two, at_two, request, coal.DistanceResult())
 
 
 @pytest.mark.parametrize("name", URDF)
@@ -95,7 +103,7 @@ def test_what_coal_finds_in_samples_is_found_and_contacts_are_within_the_toleran
     checker = robot._checker(world, allowed, None, "cpu", None)
     pairs = [tuple(checker.cell.names[k] for k in pair) for pair in checker.pairs]
     sampled = SampledCell(robot, world)
-    peers, share, seen = CoalBodies(sampled.meshes), (np.arange(8) + 0.5) / 8, 0
+    peers, share, seen = CoalBodies(robot, world), (np.arange(8) + 0.5) / 8, 0
     for i, found in enumerate(checks):
         for k in range(8):
             at = (k + share) / 8
@@ -107,8 +115,8 @@ def test_what_coal_finds_in_samples_is_found_and_contacts_are_within_the_toleran
                 assert found.segments.time[k] <= at[hits[0]]
             if found.segments.status[k] == Status.CONTACT:
                 time = np.array([found.segments.time[k]])
-                gap = sampled.distances(found.segments.pair[k], within(q[i], k, time * 8 - k), time)
-                assert gap[0] <= 1.001e-6
+                poses = sampled.poses(within(q[i], k, time * 8 - k), time)
+                assert peers.distance(found.segments.pair[k], poses, 0) <= 1.001e-6
     assert seen > 0
 
 
@@ -116,8 +124,7 @@ def test_links_that_touch_at_rest_are_those_that_coal_finds():
     robot = load("panda")
     middle = robot.limits.mean(axis=1)
     poses = SampledCell(robot).poses(middle[None], np.zeros(1))
-    meshes = SampledCell(robot).meshes
-    peers = CoalBodies(meshes)
+    peers = CoalBodies(robot)
     checker = robot._checker(None, [], None, "cpu", None)
     checker.check(middle[None, None])
     touching = checker.queries(1).hits()[0] <= 1.0

@@ -244,7 +244,7 @@ ONE_LINK = '<robot name="one"><link name="hand"><collision>{}</collision></link>
                 ('<cylinder radius="1" length="0"/>', "", "cylinder: length must be positive and finite, not 0.0"),
                 ('<mesh filename="no.stl"/>', "", "Mesh 'no.stl': there is no file"),
                 ('<mesh filename="package://no/no.stl"/>', "", "Mesh 'no.stl': there is no file 'package:/"),
-                ('<box size="1 1 1"/>', '<origin xyz="nan 0 0"/>', "Mesh 'box': the pose"),
+                ('<box size="1 1 1"/>', '<origin xyz="nan 0 0"/>', "Box: poses contains numbers that are not finite"),
             )
         ],
     ],

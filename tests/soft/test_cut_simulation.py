@@ -375,6 +375,22 @@ def test_what_is_pulled_is_pulled_on_after_a_cut() -> None:
     simulation.let_go()
 
 
+@pytest.mark.parametrize(("cells", "seed"), [((1, 1, 1), 0), ((2, 1, 1), 20), ((2, 2, 1), 11)])
+def test_a_cut_may_add_more_than_there_is(cells, seed) -> None:
+    """A blade of several segments through a few large elements."""
+    rng = np.random.default_rng(seed)
+    line = np.linspace(-0.1, 0.1, int(rng.integers(2, 9)))[:, None] * [0.0, 0.0, 1.0]
+    line[:, 0] = 0.03 * rng.normal(size=len(line))
+    line += [0.0, -0.08, 0.0]
+    body = Body(solid_block(cells, size=(0.1, 0.1, 0.1)), cuttable=True, kerf=1e-5)
+    simulation = Simulation([body], gravity=(0, 0, 0), device="cpu", threads=1)
+    before = len(simulation.bodies[0].shape.vertices)
+    simulation.cut(0, line, line + [0.0, 0.1, 0.0] + 0.01 * rng.normal(size=3))
+    solids = [body.shape for body in simulation.bodies]
+    assert sum(len(solid.vertices) for solid in solids) > before
+    assert sum(solid.volumes.sum() for solid in solids) == pytest.approx(1e-3, rel=1e-12)
+
+
 def test_wrong_cuts_are_told() -> None:
     simulation = Simulation([block((4, 2, 2)), floor(-1.0)], device="cpu", threads=1)
     one, other = upright(0.0, -0.7), upright(0.0, 0.7)
@@ -386,6 +402,8 @@ def test_wrong_cuts_are_told() -> None:
         simulation.cut(0, one, other[:1])
     with pytest.raises(InputError, match="not finite"):
         simulation.cut(0, one, other * np.nan)
+    with pytest.raises(InputError, match=r"farther away than 1e\+12 m"):
+        simulation.cut(0, one * 1e200, other)
     with pytest.raises(InputError, match="there is no body"):
         simulation.cut(7, one, other)
     plain = Simulation([block((4, 2, 2), cuttable=False)], device="cpu", threads=1)

@@ -11,7 +11,7 @@ from oracles.cut_bodies import CutFigures, examine, parts_beside_plane, parts_of
 from oracles.helpers.cut_strokes import CURVED, PLANAR, Stroke, blob, block, random_stroke, sheet, sheet_strokes, torus
 from oracles.soft_bodies import solid_energy
 from tangere.runtime import InputError
-from tangere.shape.tets import TetMesh
+from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft.cutting import ComplexChange, ConnectedParts, CutSurface, SimplicialComplex
 
 
@@ -118,6 +118,31 @@ def test_without_snapping_parts_are_those_beside_the_plane(rng, effort) -> None:
         found = examined(body)
         assert not found.faults
         assert found.parts == wanted
+
+
+def test_walls_are_smooth() -> None:
+    """Planes through bent elements, in all directions: corners of what is opened are in them, nearly."""
+    solid, apart = solid_block((12, 8, 8), size=(1.5, 1.0, 1.0)), []
+    inner = (np.abs(solid.vertices) < np.array([0.75, 0.5, 0.5]) - 1e-6).all(axis=1)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        bent = 0.15 / 8 * inner[:, None] * rng.uniform(-1.0, 1.0, solid.vertices.shape)
+        body = SimplicialComplex(solid.vertices + bent, solid.tets)
+        normal = rng.normal(size=3) + [2.0, 0.0, 0.0]
+        normal /= np.linalg.norm(normal)
+        along = np.cross(normal, [0.0, 0.0, 1.0])
+        along /= np.linalg.norm(along)
+        origin, blade = rng.uniform(-0.1, 0.1, 3), 1.5 * np.cross(normal, along)
+        body.begin_stroke()
+        ways = [origin + at * along + np.array([[-1.0], [1.0]]) * blade for at in np.arange(-1.2, 1.2, 0.7 * body.edge)]
+        opened = np.concatenate([body.cut(*way).opened.ravel() for way in itertools.pairwise(ways)])
+        keep = np.arange(4)[None] != (opened & 3)[:, None]
+        corners = body.rest[body.corners[opened >> 2][keep]]
+        assert len(corners) > 1000
+        apart.append((corners - origin) @ normal / body.edge)
+    whole = np.concatenate(apart)
+    assert np.sqrt(np.mean(whole**2)) < 0.03
+    assert np.abs(whole).max() < 0.25  # no spikes
 
 
 def test_steps_of_a_fiftieth_of_an_edge_cut_as_far_as_long_ones() -> None:

@@ -42,7 +42,7 @@ def _descend(
         met[i, other] = met[i, other] + wp.uint8(1)
         other = next_cluster(nodes, i, rows, levels, 0, barred.shape[0], barred, cone, cone_rows, 0, dirty, i, scratch)
     for k in range(clusters.shape[0]):
-        one_by_one[i, k] = wp.uint8(simd_boxes_meet(nodes, i, clusters[k]))
+        one_by_one[i, k] = wp.uint8(simd_boxes_meet(nodes, i, nodes, clusters[k]))
 
 
 @pytest.mark.parametrize("faces", [8, 60, 2400])

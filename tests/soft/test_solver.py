@@ -109,6 +109,20 @@ def test_damping_slows_motion_down_at_its_rate():
     assert simulation[0].velocities[:, 0] == pytest.approx(np.exp(-1.0), rel=2e-3)
 
 
+@pytest.mark.parametrize("damping", [5.0, 50.0])
+def test_damping_bears_no_weight(damping, device):
+    """A rod that hangs: once at rest it is longer by g rho L^2 / 2 E, however it is damped."""
+    rod = solid_block((1, 1, 8), size=(0.05, 0.05, 0.4))
+    held = rod.vertices[:, 2] > 0.2 - 1e-9
+    body = Body(rod, youngs_modulus=1e5, poisson=0.0, density=1000.0, fixed=held, damping=damping)
+    simulation = free(body, dt=0.01, sweeps=60, device=device)
+    simulation.run(steps=200)
+    low = rod.vertices[:, 2] < -0.2 + 1e-9
+    assert np.abs(simulation[0].velocities).max() < 1e-4
+    sunk = -0.2 - simulation[0].positions[low, 2].mean()
+    assert sunk == pytest.approx(1000.0 * 9.81 * 0.4**2 / (2.0 * 1e5), rel=0.03)
+
+
 def test_a_rod_held_at_one_end_rings_at_its_analytic_frequency():
     """Length L, speed of sound c: the first axial mode has period 4 L / c."""
     rod = solid_block((20, 1, 1), size=(10.0, 0.5, 0.5))

@@ -132,6 +132,20 @@ def test_a_step_in_parts_goes_where_short_steps_go_and_is_undone_as_one(response
     assert not np.array_equal(state_of(long), state_of(short))
 
 
+@pytest.mark.parametrize("response", ["hard", "penalty"])
+def test_what_is_kept_of_steps_of_another_length_makes_no_difference(response):
+    keeping, forgetting = (cloth_on_a_floor(response, dt=0.02, sweeps=20) for _ in range(2))
+    pipeline = keeping._pipeline
+    pipeline.prepare_dt(0.005)
+    assert pipeline.dt == 0.02
+    for parts in (1, 4, 1, 4, 2, 1, 4):
+        for simulation in (keeping, forgetting):
+            simulation._pipeline._other_dt = simulation._pipeline._other_dt if simulation is keeping else {}
+            make_parts(simulation, parts, parts)
+        assert np.array_equal(state_of(keeping), state_of(forgetting))
+    assert pipeline._other_dt["dt"] == 0.02
+
+
 def test_what_patches_are_compared_with_is_as_before_a_step_that_is_stopped():
     simulation = cloth_on_a_floor()
     certificates, plain = simulation._pipeline.patches.certificates, simulation.phases["record"]

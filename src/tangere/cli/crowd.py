@@ -277,14 +277,10 @@ def _area(given: str) -> Any:
 
     if Path(given).suffix in _PLANS:
         return FloorPlan.load(given).polygon
-    words = given.split(",")
-    if given.lstrip()[:1] in "-.0123456789":
-        try:
-            x0, y0, x1, y1 = map(float, words)
-        except ValueError as error:
-            raise InputError(f"--exits: a box is x0,y0,x1,y1, not {given}") from error
-        return f"POLYGON (({x0} {y0}, {x1} {y0}, {x1} {y1}, {x0} {y1}, {x0} {y0}))"
-    return given
+    try:
+        return FloorPlan.area_of(given)
+    except InputError as error:
+        raise InputError(f"--exits: {error}") from error
 
 
 def _page(simulation):

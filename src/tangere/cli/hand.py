@@ -103,13 +103,14 @@ def hand(
         holding = made.held_by(_Nothing(), **options)
     else:
         device = make()
+        end = float(getattr(device, "end", made.way.wait + made.way.seconds + 1.8))
         if trace is not None:
             from tangere.hand import TraceRecorder
 
             device = TraceRecorder(device, trace)
         holding = made.held_by(device, **options)
         if seconds is None and held not in _PAGE:
-            seconds = float(getattr(device, "end", made.way.wait + made.way.seconds + 1.8))
+            seconds = end
     recorder = _recorder(holding, made) if any((record, out, png)) else None
     if recorder is not None and seconds is None:
         raise InputError("--record, --out and --png: say how long, --seconds")
@@ -190,6 +191,8 @@ def _device(word: str, made: LedPart | LedTool) -> Any:
             port = int(word.removeprefix("udp:"))
         except ValueError:
             raise InputError(f"--device: {word!r} has no number of a port") from None
+        if not 0 < port < 65536:
+            raise InputError(f"--device: a port is at least 1 and at most 65535, not {port}")
         return partial(waiting_driver, port)
     if word.lower().endswith(".csv"):
         return partial(TraceDevice, word)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tangere.dynamics.ground.analytic_body import check_one, mass_of, surface_of
+from tangere.dynamics.analytic.analytic_body import check_one, mass_of, surface_of
 from tangere.motion import as_poses
 from tangere.runtime import (
     Arrays,
@@ -42,9 +42,10 @@ class Body:
 
     Args:
         mesh: its surface, which touches others; open ones, sheets and non-manifold ones too. Or an analytic body, one
-            `Cylinder`, `Sphere`, `Capsule`, `Cone`, `Box` or `ConvexMesh`: on ground it is what its formula says, with
-            others its surface in triangles. Or a `Heightfield`: ground, which never moves.
-        pose: where it starts, shape (4, 4), a rotation and an offset [m]; None means where the mesh is.
+            `Cylinder`, `Sphere`, `Capsule`, `Cone`, `Box` or `ConvexMesh`: solid, and what its formula says, whatever
+            it meets. Or a `Heightfield`: ground, which never moves.
+        pose: where it starts, shape (4, 4), a rotation and an offset [m]; None means where the mesh is. If it is given,
+            an analytic body that is placed (`shape.at(pose)`) stays there in the frame of the body.
         density: [kg/m^3].
         mass: [kg], in the place of a density.
         thickness: of a shell [m]; None means a hundredth of its size.
@@ -87,7 +88,8 @@ class Body:
     group: int | None = None
     name: str = cast(str, None)
     held: np.ndarray = field(init=False)  #: (6,) bool: x y z, and the rotations about them
-    analytic: Analytic | None = field(init=False, default=None)  #: what it is on ground, if not the hull of its mesh
+    analytic: Analytic | None = field(init=False, default=None)  #: what it is by formula, if it was given so
+    offset: np.ndarray = field(init=False, default_factory=lambda: np.eye(4))  #: where that is in the body's frame
     ground: Heightfield | None = field(init=False, default=None)  #: what it is, if ground
 
     def __post_init__(self) -> None:
@@ -148,7 +150,7 @@ class Body:
     def mass_properties(self) -> MassProperties:
         """Mass [kg], centre of mass [m] and inertia about it [kg m^2], in the mesh's frame."""
         if self.analytic is not None:
-            uniform = mass_of(self.analytic, self.density)
+            uniform = mass_of(self.analytic, self.density, self.offset)
         elif self.is_shell:
             thickness = SHELL_PART * self.size if self.thickness is None else self.thickness
             uniform = self.mesh.sheet_mass_properties(self.density * thickness)
@@ -175,10 +177,17 @@ class Body:
     def _take_analytic(self, shape: Analytic) -> None:
         name = type(shape).__name__.lower() if self.name is None else str(self.name)
         check_one(shape, f"Body {name!r}")
+        placed = to_numpy(shape.poses, f"Body {name!r}: pose")[0]
         if self.pose is None:
-            self._put("pose", to_numpy(shape.poses, f"Body {name!r}: pose")[0])
+            self._put("pose", placed)
+        else:
+            self._put("offset", placed)
         self._put("analytic", Analytic.joined([shape]))
-        self._put("mesh", surface_of(self.analytic, name))
+        self._put("mesh", surface_of(self.analytic, name, self.offset))
+
+    def by_formula_at(self, pose: np.ndarray) -> Analytic | None:
+        """The analytic body that it is where its frame is at a pose, (4, 4) or (n, 4, 4); None for a mesh."""
+        return None if self.analytic is None else self.analytic.at(pose @ self.offset)
 
     def _take_ground(self, field: Heightfield) -> None:
         name = field.name if self.name is None else str(self.name)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.dynamics.analytic.analytic_body import beyond_facets
 from tangere.dynamics.body import Body
 from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import vec6d
@@ -69,12 +70,15 @@ def body_table(bodies: Sequence[Body], surfaces: SurfaceKinds, device: wp.Device
             middle = collision_mesh(body).bounds.mean(axis=0)
             centre[i] = middle if body.centre is None else np.asarray(body.centre, float)
     meshes = [collision_mesh(body) for body in different]
+    beyond = np.array([0.0 if body.analytic is None else beyond_facets(body.analytic) for body in different])
     radius = [np.linalg.norm(mesh.vertices - c, axis=1).max() for mesh, c in zip(meshes, centre, strict=True)]
+    radius = np.array(radius) + beyond
     edges = [
         EDGES * float(np.median(np.linalg.norm(np.diff(mesh.vertices[mesh.edges], axis=1), axis=2))) for mesh in meshes
     ]
-    reach = np.minimum(REACH * np.array(radius), edges)
+    reach = np.minimum(REACH * radius, edges)
     boxes = np.array([mesh.bounds for mesh in meshes]) - centre[:, None]
+    boxes += beyond[:, None, None] * np.array([[-1.0], [1.0]])
     bits = np.array([sum(1 << k for k in range(6) if body.held[k]) for body in different])
     bits += np.array([DRIVEN if body.driven else 0 for body in different])
     number = {id(mesh): k for k, mesh in enumerate(distinct_meshes(different))}
@@ -83,7 +87,7 @@ def body_table(bodies: Sequence[Body], surfaces: SurfaceKinds, device: wp.Device
     table.mass = _on(mass[row], wp.float64, device)
     table.inertia = _on(inertia[row], wp.mat33d, device)
     table.centre = _on(centre[row], wp.vec3d, device)
-    table.radius = _on(np.array(radius)[row], wp.float64, device)
+    table.radius = _on(radius[row], wp.float64, device)
     table.reach = _on(reach[row], wp.float64, device)
     table.lower, table.upper = (_on(boxes[row, k], wp.vec3d, device) for k in (0, 1))
     table.held = _on(bits[row].astype(np.int32), wp.int32, device)

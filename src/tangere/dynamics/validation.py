@@ -99,10 +99,15 @@ def overlapping_pairs(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarr
     """Those of the pairs whose bodies meet, by the exact test, each once."""
     found = []
     for a, b in np.unique(np.sort(pairs, axis=1), axis=0).tolist():
-        first, second = (bodies[k].mesh.moving(Rest(poses[k])) for k in (a, b))
+        first, second = (_placed(bodies[k], poses[k]) for k in (a, b))
         if a != b and intersects(first, second, device="cpu"):
             found.append((a, b))
     return tuple(found)
+
+
+def _placed(body: Body, pose: np.ndarray) -> Any:
+    """What a body is where it is."""
+    return body.by_formula_at(pose) or body.mesh.moving(Rest(pose))
 
 
 def refuse_overlaps(bodies: Sequence[Body], poses: np.ndarray, pairs: np.ndarray, when: str) -> None:

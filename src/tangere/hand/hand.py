@@ -17,7 +17,7 @@ import numpy as np
 from tangere.dynamics import World
 from tangere.hand.coupling import FADING, TANK, ContactRowSet, FastLoop, ForceLaw, Metaphor, coupling_settings
 from tangere.hand.coupling.fast_tick import CLUTCHED, HOLDING
-from tangere.hand.devices.device import Device
+from tangere.hand.devices.device import Device, check_device
 from tangere.hand.report import HandReport
 from tangere.hand.slow_loop import SlowLoop
 from tangere.motion import as_poses
@@ -130,6 +130,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
         threads: int | None = None,
     ) -> None:
         check_kind(world, World, "world")
+        check_device(device)
         self.world, self.device = world, device
         self.body = world[body].number  #: the part, by number
         self.fast_rate, self.slow_rate = positive(fast_rate, "fast_rate"), positive(slow_rate, "slow_rate")
@@ -156,7 +157,7 @@ class Hand(NonCopyable, instead="make another one of another world"):
             self.fast_rate, device.forced_axes, ~held.held | held.driven, self._slow.radius, stiffness=stiffness,
             damping=damping, turn_stiffness=turn_stiffness, turn_damping=turn_damping, mass=mass, metaphor=metaphor,
             law=law, scale=scale, most_force=most_force, most_change=most_change, tank=tank, fading=fading,
-            most_jump=most_jump, delay=delay,
+            most_jump=most_jump, delay=delay, security=security,
         )  # fmt: skip
         pose = self._slow.pose
         self._fast = FastLoop(
@@ -236,11 +237,12 @@ class Hand(NonCopyable, instead="make another one of another world"):
         """Put the part elsewhere, at rest; the device takes it there as it is.
 
         Args:
-            pose: (4, 4), where it touches nothing.
+            pose: (4, 4), where it touches nothing; where it passes through a body that is refused, and it stays.
         """
-        held = self.world[self.body]
-        held.set_state(pose=as_poses(pose, "pose").reshape(4, 4), velocity=np.zeros(3), spin=np.zeros(3))
-        self._slow.look_again()
+        there = as_poses(pose, "pose")
+        if there.shape != (4, 4):
+            raise InputError(f"pose must have shape (4, 4), not {there.shape}")
+        self._slow.place(there)
         there = self._slow.pose
         self._fast.place(there[:3, :3] @ self._slow.grip + there[:3, 3], there[:3, :3])
         self._fast.put(self._slow.rows())

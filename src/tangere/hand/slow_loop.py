@@ -70,10 +70,7 @@ class SlowLoop(NonCopyable):
         self.stopped, self.asked = 0, 0  #: walks that met something, and walks that had to ask
         self.clearance = np.inf  #: not above the distance to anything, up to the reach
         self._found: PosedContacts | None = None
-        found = self._look(reach)
-        if found.overlapping.any():
-            other = world.bodies[int(self._bodies[1 + int(np.argmax(found.overlapping))])].name
-            raise InputError(f"body {body} ({world.bodies[body].name!r}) passes through {other!r} and cannot be held")
+        self._check_free(self._look(reach), " and cannot be held")
 
     @property
     def pose(self) -> np.ndarray:
@@ -105,9 +102,26 @@ class SlowLoop(NonCopyable):
         assert self._found is not None
         return self._rows(self._found, False)
 
-    def look_again(self) -> None:
-        """Where are the bodies now, and what is near the part?"""
+    def place(self, pose: np.ndarray) -> None:
+        """Put the part elsewhere, at rest; raises, and leaves it, where it passes through a body."""
         self._read_world()
+        before = self.poses[0].copy()
+        self.poses[0] = pose
+        try:
+            self._check_free(self._look(self._searched), " there: it stays where it was")
+        except InputError:
+            self.poses[0] = before
+            self._look(self._searched)
+            raise
+        self._held.set_state(pose=pose, velocity=np.zeros(3), spin=np.zeros(3))
+        self._in_world = self.world.poses[self._bodies]
+
+    def _check_free(self, found: PosedContacts, told: str) -> None:
+        """Raise where the part passes through another body."""
+        if found.overlapping.any():
+            held = self.world.bodies[int(self._bodies[0])].name
+            other = self.world.bodies[int(self._bodies[1 + int(np.argmax(found.overlapping))])].name
+            raise InputError(f"body {int(self._bodies[0])} ({held!r}) passes through {other!r}{told}")
 
     def _read_world(self) -> None:
         """Other bodies may have been put elsewhere, and so may the part: the world knows."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tangere.hand.coupling import FADING, TANK, ContactRowSet, FastLoop, ForceLaw, Metaphor, coupling_settings
-from tangere.hand.devices.device import Device, DeviceState
+from tangere.hand.devices.device import Device, DeviceState, check_device
 from tangere.hand.hand import Hand, Pacer
 from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, UnsupportedError, not_negative, positive, whole
@@ -85,6 +85,7 @@ class SteppedHand(Hand):
         delay: float = 0.0,
         clutch_buttons: int = 1,
     ) -> None:
+        check_device(device)
         self.device = device
         self.fast_rate, self.slow_rate = positive(fast_rate, "fast_rate"), 1.0 / dt
         self._per_look = round(self.fast_rate * dt)

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 from tangere.hand.coupling import ContactRowSet
-from tangere.hand.devices.device import ALL_AXES, Device
+from tangere.hand.devices.device import ALL_AXES, Device, checked_axes
 from tangere.hand.devices.handle_motion import rigid_motion, vector_of_turn
-from tangere.hand.devices.simulated import checked_axes
 from tangere.hand.stepped_hand import SteppedHand
 from tangere.query.contacts import Contacts
 from tangere.runtime import InputError, NonCopyable, TangereError, check_kind, positive, three_numbers

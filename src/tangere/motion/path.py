@@ -118,8 +118,9 @@ class Path:
 
     def _at(self, t: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         segment, within = self.segment_of(t)
-        chosen = self.segments[segment.reshape(-1)]
-        pose, (angular, linear) = chosen.pose(within.reshape(-1)), chosen.twist(within.reshape(-1))
+        if segment.ndim == 0:
+            return self.segments[int(segment)].state(within)
+        pose, angular, linear = self.segments[segment.reshape(-1)].state(within.reshape(-1))
         return pose.reshape(*within.shape, 4, 4), angular.reshape(*within.shape, 3), linear.reshape(*within.shape, 3)
 
 

@@ -14,7 +14,7 @@ import warp as wp
 
 from tangere.motion.kinematics import COSINE, RigidMotion, pose_at, velocity_at
 from tangere.motion.poses import as_body_points, as_times
-from tangere.runtime import SOUND, Arrays, InputError, described, launch, to_numpy
+from tangere.runtime import SOUND, Arrays, InputError, LaunchCache, PreparedLaunch, described, launch, to_numpy
 
 wp.set_module_options(SOUND)
 
@@ -74,7 +74,7 @@ class Rigid:
 
     def pose(self, t: Arrays) -> np.ndarray:
         """Poses at the times `t` in [0, 1], shape (…, 4, 4): the shape of the motions broadcast with that of t."""
-        return self._evaluated(t)[0]
+        return self.state(t)[0]
 
     def part(self, begin: Arrays, end: Arrays) -> Rigid:
         """The part of the motion from `begin` to `end`, as a motion over [0, 1]; n parts of one motion make n motions.
@@ -99,10 +99,11 @@ class Rigid:
 
     def twist(self, t: Arrays) -> tuple[np.ndarray, np.ndarray]:
         """Angular velocity, and linear velocity of the body's point at the world origin, each (…, 3) per unit of t."""
-        _, angular, linear = self._evaluated(t)
+        _, angular, linear = self.state(t)
         return angular, linear
 
-    def _evaluated(self, t: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def state(self, t: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """`pose` and both of `twist` at the times `t`."""
         links = self._records.reshape(*self.shape, self.links)
         pose, angular, linear = evaluated(links[..., 0], t)
         for k in range(1, self.links):
@@ -154,6 +155,8 @@ def blank_records(count: int) -> np.ndarray:
 def evaluated(records: np.ndarray, t: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Poses (…, 4, 4), angular and linear velocities at the world origin (…, 3) of records at times, broadcast."""
     times = as_times(t)
+    if records.size == 1 and times.ndim == 0 and records.ndim <= 1:
+        return _evaluations.of().evaluated(records, times)
     shape = np.broadcast_shapes(records.shape, times.shape)
     each = np.broadcast_to(records, shape).reshape(-1)
     poses = np.zeros((len(each), 4, 4))
@@ -174,6 +177,26 @@ def evaluated(records: np.ndarray, t: Arrays) -> tuple[np.ndarray, np.ndarray, n
         device=cpu,
     )
     return poses.reshape(*shape, 4, 4), angular.reshape(*shape, 3), linear.reshape(*shape, 3)
+
+
+class PreparedEvaluation:
+    """One motion at one time, with arrays and a launch that are kept: small questions take less than making them."""
+
+    def __init__(self) -> None:
+        kinds = RigidMotion, wp.float64, wp.mat44d, wp.vec3d, wp.vec3d
+        arrays = [wp.zeros(1, dtype=dtype, device="cpu") for dtype in kinds]
+        self._rows = [array.numpy() for array in arrays]
+        self._launch = PreparedLaunch(_evaluate, arrays, wp.get_device("cpu"))
+
+    def evaluated(self, record: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `evaluated`, of records of shape () or (1,)."""
+        self._rows[0][:], self._rows[1][:] = record, time
+        self._launch.launch(1, 0)
+        pose, angular, linear = (row.copy() for row in self._rows[2:])
+        return (pose, angular, linear) if record.ndim else (pose[0], angular[0], linear[0])
+
+
+_evaluations = LaunchCache(PreparedEvaluation)
 
 
 @wp.kernel

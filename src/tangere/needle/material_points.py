@@ -160,7 +160,8 @@ class PiercedSolid:
 
     def positions(self, soft: SoftSimulation) -> np.ndarray:
         """(v, 3) where its vertices are now [m]."""
-        return soft.positions[self.dofs]
+        places = soft.positions
+        return places if len(self.bodies) == 1 else places[self.dofs]
 
     def surface(self, soft: SoftSimulation) -> Mesh:
         """Of all pieces, where they are now."""

@@ -46,9 +46,9 @@ _PATCH_POINTS = 19
 _ALMOST = 1.0 - 1e-9
 #: After a puncture tissue springs back within milliseconds, and the tip cuts on through it: for so long steps are made
 #: in parts no longer than that [s].
-_SETTLING, _SHORT = 0.03, 1e-3
+_SETTLING, _SHORT = 0.03, 1.5e-3
 #: Sweeps of a part, at most: steps as short as that converge with fewer.
-_SWEEPS_OF_A_PART = 8
+_SWEEPS_OF_A_PART = 7
 #: Springs that are stiffer, in E h, may take the first step for a puncture.
 _STIFFEST_GRIP = 1e3
 #: What a step changes of a needle.
@@ -153,6 +153,7 @@ class Simulation:
         self._start = self._base
         self._side = np.cross(ahead, np.eye(3)[np.argmin(np.abs(ahead))])
         self._side /= np.linalg.norm(self._side)
+        self._other_side = np.cross(ahead, self._side)
         self._particles: list[Particle] = []
         self.inside = False  #: whether the tip has gone through the surface
         self.force = np.zeros(3)  #: of the tissue on the needle in the last step [N]
@@ -208,7 +209,7 @@ class Simulation:
         if np.linalg.norm(base - self._base) > self.needle.length:
             way = np.linalg.norm(base - self._base)
             raise InputError(f"base: {way:.3g} m in one step is more than the needle is long, {self.needle.length:g} m")
-        parts = max(1, int(np.ceil(self.soft.dt / _SHORT - 1e-9))) if self._settling > 0.0 else 1
+        parts = self._parts if self._settling > 0.0 else 1
         way, turn = (base - self._base) / parts, (roll - self._roll) / parts
         before = self._state()
         try:
@@ -216,7 +217,8 @@ class Simulation:
             sweeps = None if parts == 1 else min(self.soft.sweeps, _SWEEPS_OF_A_PART)
             with self.soft.step_in_parts(parts, sweeps=sweeps) as advance:
                 for k in range(parts):
-                    self._settling = max(self._settling - self.soft.dt / parts, 0.0)
+                    left = self._settling - self.soft.dt / parts
+                    self._settling = left if left > 1e-9 else 0.0
                     self._go(base - (parts - 1 - k) * way, roll - (parts - 1 - k) * turn)
                     advance()
                     self._follow()
@@ -225,6 +227,11 @@ class Simulation:
         except BaseException:
             self._set_state(before)
             raise
+
+    @property
+    def _parts(self) -> int:
+        """Of a step after a puncture."""
+        return max(1, int(np.ceil(self.soft.dt / _SHORT - 1e-9)))
 
     def _go(self, base: np.ndarray, roll: float) -> None:
         """The base is elsewhere now."""
@@ -378,6 +385,7 @@ class Simulation:
         if self._rod is not None and pipeline.rod is not self._solved:
             self._solved = self._rod if device.is_cpu else self._rod_on(device)
             pipeline.attach_rod(self._solved)
+        pipeline.prepare_dt(self.soft.dt / self._parts)
         points, places, guide = self._laws()
         aim, tangent = self._lines(places)
         if not self.inside and len(self._patch):
@@ -442,7 +450,7 @@ class Simulation:
         if self._rod is None:
             return self._base + places[:, None] * self._ahead, np.tile(self._ahead, (len(places), 1))
         nodes, spacing = self._rod.x.numpy(), self._rod.spacing
-        i = np.clip((places / spacing).astype(int), 0, len(nodes) - 2)
+        i = np.maximum(np.minimum((places / spacing).astype(int), len(nodes) - 2), 0)
         way = nodes[i + 1] - nodes[i]
         tangent = way / np.linalg.norm(way, axis=1, keepdims=True)
         return nodes[i] + (places / spacing - i)[:, None] * way, tangent
@@ -455,7 +463,7 @@ class Simulation:
         nodes = self._rod.x.numpy()
         ahead = nodes[-1] - nodes[-2]
         ahead /= np.linalg.norm(ahead)
-        side = np.cos(self._roll) * self._side + np.sin(self._roll) * np.cross(self._ahead, self._side)
+        side = np.cos(self._roll) * self._side + np.sin(self._roll) * self._other_side
         side = side - (side @ ahead) * ahead
         return (
             bevel.force * min(self.tip_force, float(self._solid.cutting[self._tip.tet])) * side / np.linalg.norm(side)
@@ -474,7 +482,7 @@ class Simulation:
         offset = here - aim
         along = (offset * tangent).sum(axis=1)
         pushing = (guide[:, 3] == 0.0) | (along < 0.0)
-        held = np.where(pushing, np.clip(guide[:, 1] * along, -guide[:, 2], guide[:, 2]), 0.0)
+        held = np.where(pushing, np.maximum(np.minimum(guide[:, 1] * along, guide[:, 2]), -guide[:, 2]), 0.0)
         forces = held[:, None] * tangent + guide[:, :1] * (offset - along[:, None] * tangent)
         self.force = forces.sum(axis=0)
         if not self.inside:

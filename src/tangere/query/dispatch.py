@@ -1,15 +1,16 @@
 """Who answers? One table from a question and what the two things are to the engine that answers it.
 
-A new shape or motion adds a kind and rows; no caller changes. The table names engines and loads none of them:
-`first_contact.engines` has a small function for each name. Shapes are known by the names of their classes, so that a
-query about meshes does not load terrain.
+A new shape or motion adds a kind and rows; no caller changes. The table names engines and loads none of them: the room
+registers a small function for each name (`query.engines`, `first_contact.engines`), which loads its engine when it is
+first asked. Shapes are known by the names of their classes, so that a query about meshes does not load terrain.
 
 Known as: a dispatch table of pairs (double dispatch), as in most collision libraries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 from tangere.motion import Linear, Path, Rigid
@@ -44,42 +45,73 @@ class Row(NamedTuple):
 
 _FLEXIBLE = (MESH, DEFORMING)
 _STIFF = (MESH, RIGID)
+_PARTS = (*_STIFF, ALONG_PATH)
 _PLACED = (MESH, DEFORMING, RIGID, ALONG_PATH)
 _ANALYTIC = (CYLINDER, BODY, MOVING_BODY)
+_THINGS = (*_PLACED, *_ANALYTIC)
 
 #: Question, what a may be, what b may be, engine. The first row that fits answers.
 TABLE = (
     Row("first_contact", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "deforming"),
     Row("first_contact", _STIFF, _STIFF, "rigid"),
-    Row("first_contact", (*_STIFF, ALONG_PATH), (*_STIFF, ALONG_PATH), "path"),
-    Row("first_contact", (BODIES,), (ITSELF,), "scene"),
+    Row("first_contact", _PARTS, _PARTS, "path"),
     Row("first_contact", (DEFORMING,), (RIGID,), "mixed"),
     Row("first_contact", (RIGID,), (DEFORMING,), "mixed"),
+    Row("first_contact", (DEFORMING,), (ALONG_PATH,), "stretches"),
+    Row("first_contact", (ALONG_PATH,), (DEFORMING,), "stretches"),
     Row("first_contact", _ANALYTIC, (TERRAIN,), "heightfield"),
     Row("first_contact", _PLACED, (TERRAIN,), "mesh_heightfield"),
-    Row("first_contact", _ANALYTIC, (*_ANALYTIC, *_STIFF, ALONG_PATH), "convex"),
-    Row("first_contact", (*_STIFF, ALONG_PATH), _ANALYTIC, "convex"),
+    Row("first_contact", _ANALYTIC, (*_ANALYTIC, *_PARTS), "convex"),
+    Row("first_contact", _PARTS, _ANALYTIC, "convex"),
+    Row("first_contact", _ANALYTIC, (DEFORMING,), "deforming_convex"),
+    Row("first_contact", (DEFORMING,), _ANALYTIC, "deforming_convex"),
+    Row("first_contact", (BODIES,), (ITSELF,), "scene"),
+    Row("first_contact", (BODIES,), (BODIES, TERRAINS, *_THINGS, TERRAIN), "lists"),
+    Row("first_contact", (*_THINGS,), (BODIES, TERRAINS), "lists"),
     Row("all_contacts", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "all_contacts"),
     Row("candidates", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "candidates"),
-    Row("least_clearance", _STIFF, _STIFF, "least_clearance"),
+    Row("least_clearance", _STIFF, _STIFF, "meshes"),
+    Row("least_clearance", _ANALYTIC, (*_ANALYTIC, *_PARTS, TERRAIN), "bodies"),
+    Row("least_clearance", _PARTS, (*_ANALYTIC, *_PARTS, TERRAIN), "bodies"),
     Row("largest_step", _FLEXIBLE, (*_FLEXIBLE, ITSELF), "largest_step"),
     Row("largest_step", _STIFF, _STIFF, "largest_step"),
-    Row("distance", _PLACED, _PLACED, "distance"),
-    Row("distance", (*_PLACED, *_ANALYTIC), (TERRAIN,), "distance"),
-    Row("distance", _ANALYTIC, (*_ANALYTIC, *_PLACED), "distance"),
-    Row("distance", _PLACED, _ANALYTIC, "distance"),
-    Row("intersects", _PLACED, (*_PLACED, ITSELF), "intersects"),
-    Row("intersects", (*_PLACED, *_ANALYTIC), (TERRAIN,), "intersects"),
-    Row("intersects", _ANALYTIC, (*_ANALYTIC, *_PLACED), "intersects"),
-    Row("intersects", _PLACED, _ANALYTIC, "intersects"),
+    Row("distance", _PLACED, _PLACED, "meshes"),
+    Row("distance", _THINGS, (TERRAIN,), "heightfield"),
+    Row("distance", _ANALYTIC, (*_ANALYTIC, *_PLACED), "convex"),
+    Row("distance", _PLACED, _ANALYTIC, "convex"),
+    Row("intersects", _PLACED, (*_PLACED, ITSELF), "meshes"),
+    Row("intersects", _THINGS, (TERRAIN,), "heightfield"),
+    Row("intersects", _ANALYTIC, (*_ANALYTIC, *_PLACED), "convex"),
+    Row("intersects", _PLACED, _ANALYTIC, "convex"),
     Row("intersecting_pairs", _PLACED, _PLACED, "intersecting_pairs"),
     Row("touches", (CYLINDER,), (TERRAIN,), "touches"),
-    Row("proximity", (MESH,), (MESH, ITSELF), "proximity"),
-    Row("proximity", (BODIES,), (ITSELF,), "proximity"),
+    Row("proximity", (MESH,), (MESH, ITSELF), "meshes"),
+    Row("proximity", (BODIES,), (ITSELF,), "lists"),
+    Row("proximity", _THINGS, (*_THINGS, TERRAIN), "bodies"),
     Row("manifold", (CYLINDER, BODY), (TERRAIN, TERRAINS), "manifold"),
-    Row("manifold", _ANALYTIC, _ANALYTIC, "manifold"),
+    Row("manifold", _ANALYTIC, (*_ANALYTIC, *_PLACED, TERRAIN), "manifold"),
+    Row("manifold", _PLACED, (*_ANALYTIC, *_PLACED, TERRAIN), "manifold"),
     Row("signed_distance", (POINTS,), (MESH,), "signed_distance"),
 )
+
+
+#: By question and name in the table; questions that have one engine only answer themselves.
+_ENGINES: dict[tuple[str, str], Callable[..., Any]] = {}
+
+
+def register(question: str, engines: Mapping[str, Callable[..., Any]]) -> None:
+    """Make functions known as the engines of a question, by their names in the table."""
+    _ENGINES.update({(question, name): engine for name, engine in engines.items()})
+
+
+def registered(question: str) -> dict[str, Callable[..., Any]]:
+    """The engines of a question by their names."""
+    return {name: engine for (asked, name), engine in _ENGINES.items() if asked == question}
+
+
+def answer(question: str, a: Any, b: Any = None, **options: Any) -> Any:
+    """What the engine for the question and the two things answers."""
+    return _ENGINES[question, engine_for(question, a, b)](a, b, **options)
 
 
 def supported(question: str | None = None) -> tuple[Row, ...]:
@@ -89,11 +121,14 @@ def supported(question: str | None = None) -> tuple[Row, ...]:
 
 def engine_for(question: str, a: Any, b: Any = None) -> str:
     """The name of the engine that answers the question about a and b; raises where there is none."""
-    kinds = kind_of(a), ITSELF if b is None else kind_of(b)
-    for row in TABLE:
-        if row.question == question and kinds[0] in row.a and kinds[1] in row.b:
-            return row.engine
-    refuse_unsupported(question, a, b)
+    engine = _engine_of_kinds(question, kind_of(a), ITSELF if b is None else kind_of(b))
+    return engine or refuse_unsupported(question, a, b)
+
+
+@cache
+def _engine_of_kinds(question: str, a: str, b: str | None) -> str | None:
+    """The engine of the first row that fits."""
+    return next((row.engine for row in TABLE if row.question == question and a in row.a and b in row.b), None)
 
 
 def refuse_unsupported(question: str, a: Any, b: Any = None) -> NoReturn:
@@ -107,10 +142,16 @@ def refuse_unsupported(question: str, a: Any, b: Any = None) -> NoReturn:
         raise UnsupportedError(advice)
     names = [described(thing) if kind == POINTS else _a(str(kind)) for thing, kind in ((a, first), (b, second))]
     what = f"{names[0]} with itself" if itself else f"{names[0]} and {names[1]}"
-    known = "; ".join(dict.fromkeys(f"{_either(row.a)} with {_either(row.b)}" for row in rows))
     cure = "; vertices become a body by tg.Mesh(vertices, faces), and where they go is mesh.moving(tg.Linear(array))"
     arrays = POINTS in (first, second) and not any(POINTS in row.a for row in rows)
-    raise UnsupportedError(f"{words} of {what} is not known; known: {known}{cure if arrays else ''}")
+    raise UnsupportedError(f"{words} of {what} is not known; {_known(question)}{cure if arrays else ''}")
+
+
+def _known(question: str) -> str:
+    """What a question is known for, in words."""
+    return "known: " + "; ".join(
+        dict.fromkeys(f"{_either(row.a)} with {_either(row.b)}" for row in supported(question))
+    )
 
 
 def kind_of(thing: Any) -> str:
@@ -119,11 +160,8 @@ def kind_of(thing: Any) -> str:
         return MESH
     if isinstance(thing, Moving):
         return _kind_of_moving(thing)
-    classes = {base.__name__ for base in type(thing).__mro__}
-    if classes & _SHAPES_OF_GROUND:
-        return TERRAIN
-    if "Analytic" in classes:
-        return CYLINDER if "Cylinder" in classes else BODY
+    if known := _kind_of_class(type(thing)):
+        return known
     if hasattr(thing, "dtype"):  # an array of NumPy, Warp, Torch or JAX
         return POINTS
     if isinstance(thing, Iterable) and not isinstance(thing, (str, bytes, dict)):
@@ -133,8 +171,18 @@ def kind_of(thing: Any) -> str:
 
 def is_analytic(thing: Any) -> bool:
     """Whether these are analytic bodies, at rest or moving."""
-    shape = thing.shape if isinstance(thing, Moving) else thing
-    return any(base.__name__ == "Analytic" for base in type(shape).__mro__)
+    return _kind_of_class(type(thing.shape if isinstance(thing, Moving) else thing)) in (CYLINDER, BODY)
+
+
+@cache
+def _kind_of_class(shape: type) -> str | None:
+    """What things of a class are, if they are ground or analytic bodies."""
+    classes = {base.__name__ for base in shape.__mro__}
+    if classes & _SHAPES_OF_GROUND:
+        return TERRAIN
+    if "Analytic" in classes:
+        return CYLINDER if "Cylinder" in classes else BODY
+    return None
 
 
 def _kind_of_moving(thing: Moving) -> str:
@@ -161,9 +209,10 @@ def _kind_of_list(things: Iterable[Any]) -> str:
 
 def _advice(question: str, first: str, second: str | None) -> str | None:
     """What to ask instead, where there is something."""
-    if question == "first_contact" and {first, second} == {ALONG_PATH, DEFORMING}:
-        name = "a" if first == ALONG_PATH else "b"
-        return f"{name} moves by Path: against a mesh in Linear motion ask about its segments"
+    if {first, second} <= {TERRAIN, TERRAINS} and question not in ("signed_distance", "touches"):
+        return (
+            f"{question.replace('_', ' ')} of ground and ground is not known: ground does not move; {_known(question)}"
+        )
     if question == "all_contacts" and {RIGID, ALONG_PATH} & {first, second}:
         return (
             "all contacts within a step are known of meshes at rest or in Linear motion, not in rigid motion;"

@@ -48,7 +48,14 @@ def prove_never(
     span = ranges[:, 1] - ranges[:, 0]
     swept = int(np.argmax(rho * span))
     queries = ArticulatedQueries(
-        cell.meshes, cell.paths, np.array([[a, b]], np.int32), checker._joints, len(cell.joints), ROOM, checker.device
+        cell.meshes,
+        cell.parts,
+        cell.paths,
+        np.array([[a, b]], np.int32),
+        checker._joints,
+        len(cell.joints),
+        ROOM,
+        checker.device,
     )
     given = cell.records(np.zeros(1), np.zeros(1))
     half = np.where((rho > 0.0) & (np.arange(len(rho)) != swept), 0.5 * span, 0.0)

@@ -9,10 +9,12 @@ Known as: merging fixed joints, lumping (URDF readers of Drake, MuJoCo, Isaac).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tangere.motion import as_poses
+from tangere.shape.analytic import Analytic
 from tangere.shape.mesh import Mesh
 from tangere.shape.robot import Joint, RobotDescription
 
@@ -23,6 +25,7 @@ class RigidGroups:
 
     names: tuple[str, ...]  #: of the links that have a body
     meshes: tuple[Mesh, ...]  #: of these, in the frames of their groups
+    parts: tuple[tuple[Mesh | Analytic, ...], ...]  #: what these are made of, there
     group: tuple[int, ...]  #: of these
     links: tuple[tuple[str, ...], ...]  #: the links of each group
     parents: tuple[int, ...]  #: of each group, -1 for the base
@@ -36,8 +39,9 @@ class RigidGroups:
         links: list[list[str]] = [[]]
         parents, joints, origins = [-1], [], []
         place: dict[str, tuple[int, np.ndarray]] = {}
-        names, meshes, group = [], [], []
-        for name, parent, joint, mesh in zip(robot.links, robot.parents, robot.joints, robot.shapes, strict=True):
+        names, meshes, parts, group = [], [], [], []
+        rows = zip(robot.links, robot.parents, robot.joints, robot.shapes, strict=True)
+        for link, (name, parent, joint, mesh) in enumerate(rows):
             above, pose = place[robot.links[parent]] if parent >= 0 else (0, np.eye(4))
             pose = pose @ joint.origin
             if joint.kind != "fixed":
@@ -51,10 +55,12 @@ class RigidGroups:
             if mesh is not None:
                 names.append(name)
                 meshes.append(_baked(mesh, pose))
+                parts.append(tuple(_baked(part, pose) for part in robot.parts_of(link)))
                 group.append(above)
         return cls(
             tuple(names),
             tuple(meshes),
+            tuple(parts),
             tuple(group),
             tuple(map(tuple, links)),
             tuple(parents),
@@ -72,10 +78,12 @@ class RigidGroups:
         return tuple(reversed(joints))
 
 
-def _baked(mesh: Mesh, pose: np.ndarray) -> Mesh:
-    """A mesh in another frame: kept with the mesh, for robots that differ little share most of their links."""
+def _baked(mesh: Any, pose: np.ndarray) -> Any:
+    """A part in another frame: kept with a mesh, for robots that differ little share most of their links."""
     if np.array_equal(pose, np.eye(4)):
         return mesh
+    if isinstance(mesh, Analytic):
+        return mesh.at(pose)
     key = (RigidGroups, pose.tobytes())
     baked = mesh.cache.get(key)
     if baked is None:

@@ -29,14 +29,14 @@ from tangere.robot.trajectory_gradients import (
     distances_in_cell,
     time_gradient,
 )
-from tangere.robot.workcell import Workcell, groups_of
+from tangere.robot.workcell import Workcell, check_world, groups_of
 from tangere.runtime import Arrays, InputError, choose_device, described, to_numpy
 from tangere.scene import Scene
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import Mesh
-from tangere.shape.robot import Joint, RobotDescription, mesh_holding
+from tangere.shape.robot import Joint, RobotDescription, mesh_of_parts
 
 #: Samples by which links that always touch are found where nothing is said about it.
 DEFAULT_SAMPLES = 200
@@ -107,7 +107,7 @@ class Robot(RobotDescription):
 
         Args:
             name: of the new body.
-            mesh: its shape, in its own frame; an analytic body is put into a mesh that holds it.
+            mesh: its shape, in its own frame: a mesh, or analytic bodies.
             link: what it is fixed to; bodies of the same group are not compared with it.
             pose: where it is in the link's frame, (4, 4); None means at its origin.
             may_touch: other links that may touch it.
@@ -117,10 +117,11 @@ class Robot(RobotDescription):
                 raise InputError(f"{self.name}: there is no link {known!r}; there are {', '.join(self.links)}")
         if name in self.links:
             raise InputError(f"{self.name}: there is a link {name!r} already")
-        if isinstance(mesh, Analytic):
-            mesh = mesh_holding(mesh)
-        if not isinstance(mesh, Mesh):
-            raise InputError(f"{self.name}: what is attached must be a Mesh, not {described(mesh)}")
+        if not isinstance(mesh, Mesh | Analytic):
+            kinds = "a Mesh or an analytic body"
+            raise InputError(f"{self.name}: what is attached must be {kinds}, not {described(mesh)}")
+        given = [mesh] if isinstance(mesh, Mesh) else [mesh[k] for k in range(len(mesh))]
+        shape, parts = mesh_of_parts(given, name)
         place = as_poses(np.eye(4) if pose is None else pose, "pose")
         if place.shape != (4, 4):
             raise InputError(f"pose must have shape (4, 4), not {place.shape}")
@@ -130,8 +131,9 @@ class Robot(RobotDescription):
             links=(*self.links, name),
             parents=(*self.parents, self.links.index(link)),
             joints=(*self.joints, joint),
-            shapes=(*self.shapes, mesh),
+            shapes=(*self.shapes, shape),
             inertials=(*self.inertials, None) if self.inertials else (),
+            parts=(*(self.parts or ((),) * len(self.links)), parts),
             may_touch=(*self.may_touch, *((name, other) for other in may_touch)),
         )
 
@@ -152,6 +154,7 @@ class Robot(RobotDescription):
             joints=left(self.joints),
             shapes=left(self.shapes),
             inertials=left(self.inertials),
+            parts=left(self.parts),
             may_touch=tuple(pair for pair in self.may_touch if name not in pair),
         )
 
@@ -235,8 +238,8 @@ class Robot(RobotDescription):
             q: configurations in the order of `joint_names` [rad or m]: (k, dof) for one trajectory, (n, k, dof) for n.
                 k = 1 asks about single configurations.
             world: meshes by name; `mesh.moving(motion)` for what is somewhere else or moves, rigidly or along a `Path`,
-                over the whole trajectory. Spheres, cylinders and other analytic bodies are put into meshes that hold
-                them, at most 2 % larger; a `Heightfield` is its triangles.
+                over the whole trajectory. Spheres, cylinders and other analytic bodies are what they are, and solid; a
+                `Heightfield` is its triangles.
             allowed: pairs of names that may touch: from `allowed`, from `touching`, or a list. None means
                 `default_allowed`; the answer says which pairs were left out, and why.
             base: where the robot stands, a pose (4, 4), or how its base moves over the trajectory.
@@ -377,7 +380,8 @@ class Robot(RobotDescription):
         pairs = self.default_allowed() if allowed is None else AllowedPairs.of(allowed)
         if allowed is not None and self.may_touch:
             pairs = pairs | AllowedPairs.of(self.may_touch, "attached")
-        things = tuple((name, id(thing)) for name, thing in world.items()) if isinstance(world, Mapping) else world
+        check_world(world)
+        things = None if world is None else tuple((name, id(thing)) for name, thing in world.items())
         chosen = choose_device(device)
         key = (things, id(base), chosen.alias, threads, frozenset(pairs.reasons))
         kept: OrderedDict[Any, Any] = self.__dict__.setdefault("_checkers", OrderedDict())

@@ -40,6 +40,8 @@ from tangere.runtime import (
 BLOCK = 1 << 15
 #: Steps of each trajectory that are asked at first where the first contact is enough, and how that grows.
 FIRST_WAVE, GROWTH = 2, 2
+#: How far a joint may turn in one segment [rad].
+MOST_TURN = 200.0
 _FREE, _CONTACT, _START, _UNRESOLVED = map(int, (Status.FREE, Status.CONTACT, Status.START, Status.UNRESOLVED))
 
 
@@ -106,6 +108,7 @@ class TrajectoryChecker(NonCopyable):
             cell = self.cell
             self._queries = ArticulatedQueries(
                 cell.meshes,
+                cell.parts,
                 cell.paths,
                 self.pairs,
                 self._joints,
@@ -135,6 +138,7 @@ class TrajectoryChecker(NonCopyable):
             times, separation, tolerance, clearance, accuracy, until: as for `Robot.check`.
         """
         points = configurations_of(q, self.cell.dof, self.joint_names)
+        self._check_turns(points)
         not_negative(separation, "separation")
         if tolerance is not None:
             not_negative(tolerance, "tolerance")
@@ -148,6 +152,20 @@ class TrajectoryChecker(NonCopyable):
         question = _Question(self, points, clock, float(separation), tolerance, clearance, accuracy)
         question.search(until)
         return question.answer()
+
+    def _check_turns(self, points: np.ndarray) -> None:
+        """Raise where a joint turns so often in a segment that no search would end."""
+        turning = [k for k, joint in enumerate(self.cell.joints) if joint.kind != "sliding"]
+        if points.shape[1] < 2 or not turning:
+            return
+        values = np.asarray(self.cell.value)[turning]
+        factors = np.array([self.cell.joints[k].factor for k in turning])
+        turns = np.abs(factors * np.diff(points, axis=1)[..., values])
+        if turns.max(initial=0.0) > MOST_TURN:
+            i, k, joint = (int(at) for at in np.argwhere(turns > MOST_TURN)[0])
+            told = f"{turns[i, k, joint]:.3g} rad between q[{i}, {k}] and q[{i}, {k + 1}]"
+            name = self.joint_names[values[joint]]
+            raise InputError(f"q: joint {name!r} turns by {told}; a segment may have {MOST_TURN:g}; are these degrees?")
 
 
 def configurations_of(q: Arrays, dof: int, names: tuple[str, ...]) -> np.ndarray:

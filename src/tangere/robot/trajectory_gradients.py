@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,15 @@ from tangere.motion import Rest
 from tangere.query import gradients
 from tangere.query.clearance import LeastClearance
 from tangere.query.contacts import Status
-from tangere.query.distance import Distance, distances
+from tangere.query.distance import distance, distances
 from tangere.query.first_contact import FirstContact
 from tangere.query.gradients import GradientStatus
 from tangere.robot.cell_kinematics import CellKinematics, body_motion
 from tangere.robot.result import RobotCheck
 from tangere.robot.trajectory_checker import clock_of, configurations_of
 from tangere.robot.workcell import Workcell
-from tangere.runtime import Arrays, InputError, check_kind, choose_device, to_numpy
+from tangere.runtime import Arrays, InputError, check_kind, choose_device, to_numpy, using_threads
+from tangere.shape.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,27 +96,107 @@ def distances_in_cell(
     count, chosen = len(rows), choose_device(device)
     placed = CellKinematics(cell, rows, np.full(count, float(time)))
     shape = (count, len(pairs))
-    columns: dict[str, np.ndarray] = {name: np.zeros(shape) for name in ("lower", "upper")}
+    columns: dict[str, np.ndarray] = {name: np.full(shape, np.inf) for name in ("lower", "upper")}
     columns |= {name: np.zeros((*shape, 3)) for name in ("point_a", "point_b", "normal")}
-    gradient, status = np.zeros((*shape, cell.dof)), np.zeros(shape, np.uint8)
+    columns |= {"gradient": np.zeros((*shape, cell.dof)), "status": np.zeros(shape, np.uint8)}
     if len(pairs):
-        shapes = tuple(dict.fromkeys(cell.meshes))
-        number = np.array([shapes.index(mesh) for mesh in cell.meshes])
-        sides = [np.stack([placed.pose(body) for body in pairs[:, k]], axis=1).reshape(-1, 4, 4) for k in range(2)]
-        which = [np.tile(number[pairs[:, k]], count) for k in range(2)]
-        found = distances(shapes, *which, *sides, cap=cap, device=chosen, threads=threads)
-        for name, column in columns.items():
-            column[:] = getattr(found, name).reshape(column.shape)
-        for k, (one, other) in enumerate(pairs):
-            at = slice(k, None, len(pairs))
-            a, b = (cell.meshes[body].moving(Rest(placed.pose(body))) for body in (one, other))
-            part = Distance(**{name: value[at] for name, value in vars(found).items()})
-            slope = gradients.distance(part, a, b, tie=tie, device=chosen, threads=threads)
-            status[:, k] = slope.status
-            gradient[:, k] = slope.by_joints(placed.jacobian(one), placed.jacobian(other))
-    columns |= {"gradient": gradient, "status": status}
+        with using_threads(threads):
+            _PartDistances(cell, pairs, placed, cap, tie, chosen).write(columns)
     names = tuple((cell.names[one], cell.names[other]) for one, other in pairs.tolist())
     return RobotDistances(names, **(columns if given.ndim == 2 else {k: v[0] for k, v in columns.items()}))
+
+
+class _PartDistances:
+    """The distances of all parts of pairs of bodies at n configurations, and the nearest parts of each pair."""
+
+    def __init__(
+        self,
+        cell: Workcell,
+        pairs: np.ndarray,
+        placed: CellKinematics,
+        cap: float | None,
+        tie: float | None,
+        device: wp.Device,
+    ) -> None:
+        self.pairs, self.placed, self.cap, self.tie, self.device = pairs, placed, cap, tie, device
+        self.shapes = tuple(dict.fromkeys(part for parts in cell.parts for part in parts))
+        number = {part: k for k, part in enumerate(self.shapes)}
+        owner, which = [], []
+        for row, (one, other) in enumerate(pairs.tolist()):
+            for a, b in product(cell.parts[one], cell.parts[other]):
+                owner.append(row)
+                which.append((number[a], number[b]))
+        self.owner, self.which = np.array(owner), np.array(which)
+        bodies = np.unique(pairs)
+        frames = {int(body): (placed.pose(body), placed.jacobian(body)) for body in bodies}
+        self.poses, self.jacobians = (
+            [np.stack([frames[int(body)][k] for body in pairs[:, side]], axis=1) for side in range(2)] for k in range(2)
+        )
+
+    def write(self, columns: dict[str, np.ndarray]) -> None:
+        """Fill the columns of `RobotDistances`, (n, pairs) each."""
+        found = self._distances()
+        count = len(self.poses[0])
+        starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
+        # The nearest parts of each pair; beyond a cap any.
+        nearest = np.stack(
+            [first + part.argmin(axis=1) for first, part in zip(starts, np.split(found["upper"], starts[1:], axis=1))],
+            axis=1,
+        )
+        rows = np.arange(count)[:, None]
+        for name in ("lower", "upper", "point_a", "point_b", "normal"):
+            columns[name][:] = found[name][rows, nearest]
+        columns["lower"][:] = np.minimum.reduceat(found["lower"], starts, axis=1)
+        which = self.which[nearest].reshape(-1, 2)
+        poses = tuple(side.reshape(-1, 4, 4) for side in self.poses)
+        *points, normals = (columns[name].reshape(-1, 3) for name in _VECTORS)
+        status = gradients.distance_status(
+            self.shapes,
+            which,
+            (poses[0], poses[1]),
+            (points[0], points[1]),
+            normals,
+            columns["upper"].reshape(-1),
+            tie=self.tie,
+            device=self.device,
+        )
+        columns["status"][:] = status.reshape(count, -1)
+        told = np.isin(columns["status"], (GradientStatus.SMOOTH, GradientStatus.TIE))[..., None]
+        normal = np.where(told, columns["normal"], 0.0)
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            arm = np.where(told, columns[_VECTORS[side]], 0.0) - self.poses[side][..., :3, 3]
+            slope = sign * np.concatenate([normal, np.cross(arm, normal)], axis=-1)
+            columns["gradient"] += np.einsum("npi,npij->npj", slope, self.jacobians[side])
+
+    def _distances(self) -> dict[str, np.ndarray]:
+        """Columns of `Distance`, (n, parts) each."""
+        count, parts = len(self.poses[0]), len(self.owner)
+        columns: dict[str, np.ndarray] = {name: np.full((count, parts), np.inf) for name in ("lower", "upper")}
+        columns |= {name: np.full((count, parts, 3), np.nan) for name in _VECTORS}
+        is_mesh = np.array([isinstance(shape, Mesh) for shape in self.shapes])
+        both = is_mesh[self.which].all(axis=1)
+        meshes = tuple(shape for shape in self.shapes if isinstance(shape, Mesh))
+        if both.any():
+            number = (np.cumsum(is_mesh) - 1)[self.which[both]]
+            sides = [side[:, self.owner[both]].reshape(-1, 4, 4) for side in self.poses]
+            which = [np.tile(number[:, k], count) for k in range(2)]
+            found = distances(meshes, *which, *sides, cap=self.cap, device=self.device)
+            for name, column in columns.items():
+                column[:, both] = getattr(found, name).reshape(count, -1, *column.shape[2:])
+        for part in np.flatnonzero(~both):
+            bodies = [
+                self.shapes[shape].moving(Rest(side[:, self.owner[part]]))
+                for shape, side in zip(self.which[part], self.poses, strict=True)
+            ]
+            found = distance(*bodies, device=self.device)
+            far = np.asarray(found.lower) > (np.inf if self.cap is None else self.cap)
+            for name, column in columns.items():
+                column[:, part] = getattr(found, name)
+            columns["upper"][far, part] = np.inf
+        return columns
+
+
+_VECTORS = ("point_a", "point_b", "normal")
 
 
 class _CellPlan:
@@ -143,8 +225,20 @@ class _CellPlan:
         begin, end = breaks[k : k + 2]
         ends = tuple(self._configuration(segment, t) for t in (begin, end))
         numbers = [self.cell.names.index(name) for name in pair]
-        moving = [self.cell.meshes[n].moving(body_motion(self.cell, n, ends, (begin, end))) for n in numbers]
-        return moving, begin, end
+        motions = [body_motion(self.cell, n, ends, (begin, end)) for n in numbers]
+        share = float(np.clip((at - begin) / (end - begin), 0.0, 1.0))
+        return self._nearest(numbers, motions, share), begin, end
+
+    def _nearest(self, numbers: list[int], motions: list[Any], share: float) -> list[Any]:
+        """The parts of two bodies that are nearest at a time of the step, in motion."""
+        choices = [
+            [part.moving(motion) for part, motion in zip(parts, motions, strict=True)]
+            for parts in product(*(self.cell.parts[n] for n in numbers))
+        ]
+        if len(choices) == 1:
+            return choices[0]
+        device = self.options["device"]
+        return min(choices, key=lambda both: float(distance(*both, time=share, device=device).upper))
 
     def slopes(self, found: Any, pair: tuple[str, str], segment: int, at: float) -> np.ndarray:
         """(2, dof) by both ends of a segment, at a time of `span`."""

@@ -47,7 +47,7 @@ class Workcell:
         robots: by name; the bodies of one without a name are called as its links are.
         bases: where robots stand or how they move, by name; others stand at the origin.
         world: things by name: meshes and analytic bodies at rest, or moving rigidly or along a `Path`, over the whole
-            trajectory; height fields. Round bodies become meshes that hold them.
+            trajectory; height fields.
     """
 
     def __init__(
@@ -58,7 +58,8 @@ class Workcell:
     ) -> None:
         self.robots: list[PlacedRobot] = []
         self.names: list[str] = []
-        self.meshes: list[Mesh] = []
+        self.meshes: list[Mesh] = []  #: what holds each body, to be drawn
+        self.parts: list[tuple[Mesh | Analytic, ...]] = []  #: what it is made of
         self.paths: list[tuple[int, ...]] = []
         self.joints: list[Joint] = []
         self.origins = np.zeros((0, 4, 4))
@@ -72,8 +73,7 @@ class Workcell:
         for name in bases or {}:
             if name not in robots:
                 raise InputError(f"base names robot {name!r}; there are {', '.join(map(repr, robots))}")
-        if world is not None and not isinstance(world, Mapping):
-            raise InputError(f"world must be meshes by name, a dict, not {described(world)}")
+        check_world(world)
         for name, thing in (world or {}).items():
             self._put_thing(name, thing, moved)
 
@@ -131,29 +131,27 @@ class Workcell:
         self.value += [self.dof + names.index(joint.follows) for joint in groups.joints]
         self.robots.append(PlacedRobot(prefix, robot, groups, slice(self.dof, self.dof + len(names))))
         self.dof += len(names)
-        for body, mesh, group in zip(groups.names, groups.meshes, groups.group, strict=True):
-            self._put_body(prefix + body, mesh, (*base, *(first + joint for joint in groups.path(group))))
+        for body, mesh, parts, group in zip(groups.names, groups.meshes, groups.parts, groups.group, strict=True):
+            self._put_body(prefix + body, mesh, parts, (*base, *(first + joint for joint in groups.path(group))))
 
     def _put_thing(self, name: str, thing: Any, moved: int) -> None:
         shape = thing.shape if isinstance(thing, Moving) else thing
-        if isinstance(shape, Analytic):
-            try:
-                shape = mesh_holding(shape)
-            except InputError as error:
-                raise InputError(f"world: {name!r}: {error}") from error
-        elif isinstance(shape, Heightfield):
+        if isinstance(shape, Heightfield):
             shape = shape.to_mesh()
-        if not isinstance(shape, Mesh):
-            kinds = "a Mesh, an analytic body, at rest or moving, or a Heightfield"
+        if not isinstance(shape, Mesh | Analytic):
+            kinds = "a Mesh, analytic bodies, at rest or moving, or a Heightfield"
             raise UnsupportedError(f"world: {name!r} must be {kinds}, not {described(thing)}")
         motion = _motion(thing.motion, f"world: {name!r}") if isinstance(thing, Moving) else None
-        self._put_body(name, shape, self._frame(motion, moved))
+        parts = tuple(shape[k] for k in range(len(shape))) if isinstance(shape, Analytic) else (shape,)
+        mesh = shape if isinstance(shape, Mesh) else Mesh.join([*map(mesh_holding, parts)], name=str(name))
+        self._put_body(name, mesh, parts, self._frame(motion, moved))
 
-    def _put_body(self, name: str, mesh: Mesh, path: tuple[int, ...]) -> None:
+    def _put_body(self, name: str, mesh: Mesh, parts: tuple[Mesh | Analytic, ...], path: tuple[int, ...]) -> None:
         if not isinstance(name, str) or name in self.names:
             raise InputError(f"world: there are two bodies {name!r}" if name in self.names else "names must be words")
         self.names.append(name)
         self.meshes.append(mesh)
+        self.parts.append(parts)
         self.paths.append(path)
 
     def _frame(self, motion: Given | None, moved: int) -> tuple[int, ...]:
@@ -194,3 +192,9 @@ def _motion(given: Any, what: str) -> Given | None:
     if isinstance(motion, Rest) and np.array_equal(motion.pose(0.0), np.eye(4)):
         return None
     return motion
+
+
+def check_world(world: Any) -> None:
+    """Raise unless it is things by name."""
+    if world is not None and not isinstance(world, Mapping):
+        raise InputError(f"world must be meshes by name, a dict, not {described(world)}")

@@ -43,6 +43,8 @@ from tangere.soft.validation import check_no_overlap, raise_not_finite
 LEAST_GAP = 1e-4
 #: Iterations of the truncation in a captured graph; more are rarely needed.
 ITERATIONS_PER_GRAPH = 2
+#: What is prepared for one length of steps; that of another length is kept, because steps in parts come and go.
+_OF_DT = ("dt", "_predict", "truncation", "_velocity", "sweeps", "_sweeps_capacity")
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,11 @@ class StepPipeline:
         a, device = assembly, assembly.device
         self.start, self.free_motion = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.x)
         self._saved_x, self._saved_v = wp.zeros_like(a.dofs.x), wp.zeros_like(a.dofs.v)
-        self.inertia = wp.array(a.dofs.mass.numpy() / dt**2, dtype=wp.float64, device=device)  #: m / dt^2 [kg/s^2]
+        self.inertia = wp.array(a.inertia(dt), dtype=wp.float64, device=device)
         self.surface_start, self.surface_end = wp.zeros_like(a.surface.rest), wp.zeros_like(a.surface.rest)
         self._map_start, self._map_end = carry_surface(a, self.surface_start), carry_surface(a, self.surface_end)
         self._graphs = PhaseGraphs(device)
+        self._other_dt: dict[str, Any] = {}
         #: Whether `surface_end` is where surfaces are, and the tree of moves has it in its boxes.
         self.surfaces_known = False
         self._map_start(len(self.surface_start))
@@ -189,7 +192,7 @@ class StepPipeline:
 
     def attach_rod(self, rod: RodArrays) -> None:
         """Let a rod take part in every sweep; it is on the device, and its guides are rows that a phase appends."""
-        self.rod = rod
+        self.rod, self._other_dt = rod, {}
         self._prepare_sweeps()
 
     # -- a step as a whole ---------------------------------------------------------------------------------------------
@@ -267,10 +270,26 @@ class StepPipeline:
             self.sweep_count = sweeps
             self._graphs.invalidate()
         if dt != self.dt:
+            kept, now = self._other_dt, {} if self.growing else {name: getattr(self, name) for name in _OF_DT}
             self.dt = np.nan  # should something stop this, it is done again
-            self.pull.set_inertia(self.assembly.dofs.mass.numpy() / dt**2)
+            self.pull.set_inertia(self.assembly.inertia(dt))
             self.rows.set_dt(dt)
-            self._prepare_for_dt(dt)
+            if kept.get("dt") == dt:
+                self.__dict__.update(kept)
+            else:
+                self._prepare_for_dt(dt)
+            self._graphs.invalidate()
+            self._other_dt = now
+
+    def prepare_dt(self, dt: float) -> None:
+        """Steps of this length [s] may come next to those of now: have them prepared, where no cut writes into it."""
+        if dt not in (self.dt, self._other_dt.get("dt")) and not self.growing:
+            now = {name: getattr(self, name) for name in _OF_DT}
+            try:
+                self._prepare_for_dt(dt)
+                self._other_dt = {name: getattr(self, name) for name in _OF_DT}
+            finally:
+                self.__dict__.update(now)
 
     def allow_capture(self) -> None:
         """All phases have run once: from now on they may be captured."""

@@ -141,6 +141,10 @@ def test_shapes_that_do_not_fit_are_told():
     jax_library()
     with pytest.raises(InputError, match=r"poses_a must have a shape that ends with \(4, 4\)"):
         tg.gradients.jax_distance(A, B, np.eye(3))
+    with pytest.raises(InputError, match=r"^poses_a must be an array of numbers, not 'x'$"):
+        tg.gradients.jax_distance(A, B, "x")
+    with pytest.raises(InputError, match=r"^rotation must be an array of numbers, not "):
+        tg.gradients.jax_time(A, B, np.eye(4), np.zeros(3), "turn")
     with pytest.raises(InputError, match="a must be a Mesh"):
         tg.gradients.jax_time("x", B, np.eye(4), np.zeros(3), np.zeros(3))
 

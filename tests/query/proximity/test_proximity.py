@@ -174,9 +174,9 @@ def test_bad_arguments_are_refused_with_a_reason():
     moving = mesh.moving(Linear(mesh.vertices))
     for thing, kind in ((None, "NoneType"), (moving, "Mesh in Linear motion")):
         with pytest.raises(UnsupportedError, match=f"proximity of a {kind} with itself is not known; known: a Mesh at"):
-            proximity(thing, distance=0.1)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(UnsupportedError, match="of a Mesh at rest and a Mesh in Linear motion is not known"):
-        proximity(mesh, moving, distance=0.1)  # pyright: ignore[reportArgumentType]
+            proximity(thing, distance=0.1)
+    with pytest.raises(UnsupportedError, match="of a Mesh at rest and a list of bodies is not known"):
+        proximity(mesh, [mesh], distance=0.1)
     with pytest.raises(InputError, match="at least one mesh"):
         proximity([], distance=0.1)
     with pytest.raises(UnsupportedError, match="of a list of bodies and a Mesh at rest is not known"):

@@ -13,7 +13,7 @@ Known as: sweep and prune (Baraff 1992; Cohen et al. 1995) and a tree, on swept 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import warp as wp
@@ -21,7 +21,6 @@ import warp as wp
 from tangere.motion import Chain, Rigid, RigidMotion, joined_records
 from tangere.motion.bounds import box_bounds, point_box_bounds, span_of
 from tangere.runtime import SOUND, InputError, collect, launch, reserve_slots, sort_pairs
-from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
 
@@ -31,8 +30,15 @@ BodyBroadPhase = Literal["sweep", "tree"]
 SLICES = 16
 
 
+class Bounded(Protocol):
+    """A mesh, or whatever else has a box around it in its own frame."""
+
+    @property
+    def bounds(self) -> np.ndarray: ...
+
+
 def swept_boxes(
-    shapes: Sequence[Mesh], motions: Sequence[Rigid], margin: float = 0.0, *, device: wp.Device
+    shapes: Sequence[Bounded], motions: Sequence[Rigid], margin: float = 0.0, *, device: wp.Device
 ) -> np.ndarray:
     """Boxes that hold each body during each slice of the step: (n, SLICES, 2, 3) float32, lower and upper corners [m].
 

@@ -14,6 +14,7 @@ from tangere.bvh.lbvh.moving_aabb import (
     apart_in_lanes,
     boxes_meet,
     code_below,
+    resting_box,
     vertex_boxes,
 )
 
@@ -34,5 +35,6 @@ __all__ = [
     "apart_in_lanes",
     "boxes_meet",
     "code_below",
+    "resting_box",
     "vertex_boxes",
 ]

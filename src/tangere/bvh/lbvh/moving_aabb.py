@@ -107,6 +107,22 @@ def code_below(x: wp.float64) -> int:
     return bits >> 1
 
 
+@wp.func
+def resting_box(p: wp.vec3d, margin: wp.float64, origin: wp.vec3d, scale: wp.float64) -> MovingBox:
+    """The box of a vertex that rests, as `vertex_boxes` has it.
+
+    With a negative margin it is turned inside out, and meets what is grown by as much only where that comes nearer.
+    """
+    box = MovingBox()
+    for k in range(3):
+        error = LERP_ERROR * (wp.float64(2.0) * wp.abs(p[k]) + wp.abs(origin[k]) + wp.abs(margin)) + margin + UNDERFLOW
+        box[k] = code_below((p[k] - origin[k] - error) * scale)
+        box[3 + k] = code_below((origin[k] - p[k] - error) * scale)
+        box[6 + k] = box[k]
+        box[9 + k] = box[3 + k]
+    return box
+
+
 @wp.kernel
 def _vertex_boxes(
     first: int,

@@ -32,10 +32,10 @@ from tangere.runtime import SOUND, PreparedLaunch, launch
 wp.set_module_options({**SOUND, "max_unroll": 1})  # the twenty axes of triangle_fill
 
 #: Places in `state`: points, edges, segments and triangles to look at; whether somebody must be searched for in all
-#: of the map; points that changed cell, edges that were marched; cells that changed, and cells around them; how edges
-#: are marched; the mark of this update, and of its last flood.
+#: of the map; points that changed cell, edges that were marched; cells that changed; whether cells around them did too;
+#: how edges are marched; the mark of this update, and of its last flood.
 _POINTS, _EDGES, _SEGMENTS, _TRIANGLES = (wp.constant(k) for k in range(4))
-_GIVEN_UP, _CHANGED, _MARCHED, _CELLS, _AROUND, _WAY = (wp.constant(k) for k in range(4, 10))
+_GIVEN_UP, _CHANGED, _MARCHED, _CELLS, _SPREADS, _WAY = (wp.constant(k) for k in range(4, 10))
 _MARK, _FLOOD = wp.constant(10), wp.constant(11)
 _STATE_SIZE = 12
 #: Entries of lists to have room for before an update.
@@ -75,7 +75,8 @@ class UpdateBuffers:
     queue: wp.array[int]
     row: wp.array[int]
     changed: wp.array[int]  # cells
-    around: wp.array[int]
+    low: wp.array[wp.vec3d]  # box of each of them
+    high: wp.array[wp.vec3d]
     one: Segments
 
 
@@ -112,7 +113,7 @@ class LocalUpdate:
     def after_change(
         self,
         cells: np.ndarray,
-        around: np.ndarray,
+        convex: bool,
         points: wp.array,
         darts: wp.array,
         point_cells: wp.array,
@@ -122,13 +123,13 @@ class LocalUpdate:
         """After these cells changed, whichever way; False: that is not known, find everybody anew.
 
         Args:
-            cells: numbers of cells that were split, merged, made or taken away, or whose shape changed.
-            around: their neighbours that only have other edges now.
+            cells: numbers of cells that were split or merged, and of those that were taken away.
+            convex: every leaf is: the neighbours of these cells only have other edges now, and kept their shape.
             point_cells: (n,) the cell of each point, written with `darts` and (e,) `marched`.
         """
         self._begin(way)
-        self._changed[: len(cells)], self._around[: len(around)] = cells, around
-        self._state[_CELLS], self._state[_AROUND] = len(cells), len(around)
+        self._changed[: len(cells)] = cells
+        self._state[_CELLS], self._state[_SPREADS] = len(cells), not convex
         arrays = points, darts, point_cells, marched
         packed = *self._arrays_now(), *arrays
         if len(packed) != len(self._packed) or any(a is not b for a, b in zip(packed, self._packed, strict=True)):
@@ -184,9 +185,11 @@ class LocalUpdate:
         for lists in self.lists.values():
             lists.make_room(capacity, _ROOM)
         if b.cell_mark is None or len(b.cell_mark) < capacity:
-            for name in ("cell_mark", "flood_mark", "queue", "row", "changed", "around"):
+            for name in ("cell_mark", "flood_mark", "queue", "row", "changed"):
                 setattr(b, name, wp.zeros(capacity, dtype=wp.int32, device="cpu"))
-            self._changed, self._around = b.changed.numpy(), b.around.numpy()
+            for name in ("low", "high"):
+                setattr(b, name, wp.zeros(capacity, dtype=wp.vec3d, device="cpu"))
+            self._changed = b.changed.numpy()
 
 
 def element_links(
@@ -276,8 +279,8 @@ def _place_point(
     if point_cells[p] != cell:
         point_cells[p] = cell
         b.state[_CHANGED] = b.state[_CHANGED] + 1
-    b.row[0] = cell
-    _replace_by_row(lists.points, p, 1, b)
+        b.row[0] = cell
+        _replace_by_row(lists.points, p, 1, b)
 
 
 @wp.func
@@ -325,6 +328,83 @@ def _corners(t: int, links: ElementLinks, points: wp.array[wp.vec3d]) -> wp.mat3
     return wp.matrix_from_rows(points[at[0]], points[at[1]], points[at[2]])
 
 
+@wp.func
+def _is_leaf(m: MapArrays, c: int) -> bool:
+    return m.cell_level[c] >= 0 and m.first_child[c] < 0
+
+
+@wp.func
+def _complete_changed(m: MapArrays, table: RingTable, lists: RegisteredLists, b: UpdateBuffers):
+    """Add to the changed cells their parts, and their neighbours if these changed too; else note their points."""
+    stamp = int(b.state[_MARK])
+    flood = b.state[_FLOOD] + 1
+    b.state[_FLOOD] = flood
+    count = int(0)
+    for k in range(b.state[_CELLS]):
+        c = int(b.changed[k])
+        if b.cell_mark[c] != stamp:
+            b.cell_mark[c] = stamp
+            b.changed[count] = c
+            count += 1
+    i = int(0)
+    while i < count:
+        child = int(m.first_child[b.changed[i]])
+        while child >= 0:
+            if b.cell_mark[child] != stamp:
+                b.cell_mark[child] = stamp
+                b.changed[count] = child
+                count += 1
+            child = m.sibling[child]
+        i += 1
+    among = int(count)
+    for k in range(among):
+        c = b.changed[k]
+        if _is_leaf(m, c):
+            for j in range(table.size[c]):
+                x = int(table.cells[c * table.width + j])
+                if b.cell_mark[x] != stamp and b.flood_mark[x] != flood:
+                    b.flood_mark[x] = flood
+                    if b.state[_SPREADS] == 1:
+                        b.changed[count] = x
+                        count += 1
+                    else:
+                        _note_points(x, lists, b)
+    for k in range(among, count):
+        b.cell_mark[b.changed[k]] = stamp
+    b.state[_CELLS] = count
+
+
+@wp.func
+def _write_box(m: MapArrays, c: int, place: int, b: UpdateBuffers):
+    """The box of a changed leaf: centres of cells and faces are within that of its corners."""
+    low = m.centre[c]
+    high = m.centre[c]
+    d = int(m.anchor[c])
+    while d >= 0:
+        x = m.position[m.origin[d]]
+        low = wp.min(low, x)
+        high = wp.max(high, x)
+        d = m.link[d]
+    b.low[place] = low
+    b.high[place] = high
+
+
+@wp.func
+def _boxes_meet(low_a: wp.vec3d, high_a: wp.vec3d, low_b: wp.vec3d, high_b: wp.vec3d) -> bool:
+    meet = bool(True)
+    for k in range(3):
+        meet = meet and low_a[k] <= high_b[k] and low_b[k] <= high_a[k]
+    return meet
+
+
+@wp.func
+def _is_in_row(cell: int, size: int, row: wp.array[int]) -> bool:
+    found = bool(False)
+    for k in range(size):
+        found = found or row[k] == cell
+    return found
+
+
 @wp.kernel
 def _after_change(
     first: int,
@@ -340,9 +420,11 @@ def _after_change(
     marched: wp.array[wp.uint8],
 ):
     stamp = int(b.state[_MARK])
+    _complete_changed(m, table, lists, b)
     for i in range(b.state[_CELLS]):
         c = b.changed[i]
-        b.cell_mark[c] = stamp
+        if fill == 1 and _is_leaf(m, c):
+            _write_box(m, c, i, b)
         _note_points(c, lists, b)
         x = int(lists.edges.head[c])
         while x >= 0:
@@ -352,8 +434,6 @@ def _after_change(
         while x >= 0:
             _note(lists.triangles.entity[x], _TRIANGLES, b.triangle_mark, b.triangles, b)
             x = lists.triangles.after[x]
-    for i in range(b.state[_AROUND]):
-        _note_points(b.around[i], lists, b)
     for i in range(b.state[_POINTS]):
         p = b.points[i]
         d = int(darts[p])
@@ -374,11 +454,14 @@ def _after_change(
                     size = insert_sorted(0, size, b.row, lists.triangles.cell[x])
                 x = lists.triangles.next_of_entity[x]
             corners = _corners(t, links, points)
+            low = wp.min(corners[0], wp.min(corners[1], corners[2]))
+            high = wp.max(corners[0], wp.max(corners[1], corners[2]))
             for k in range(b.state[_CELLS]):
                 c = b.changed[k]
-                if m.cell_level[c] >= 0 and m.first_child[c] < 0:
-                    if cell_meets_triangle(m, c, corners):
-                        size = insert_sorted(0, size, b.row, c)
+                if _is_leaf(m, c) and _boxes_meet(low, high, b.low[k], b.high[k]):
+                    if not _is_in_row(c, size, b.row):
+                        if cell_meets_triangle(m, c, corners):
+                            size = insert_sorted(0, size, b.row, c)
         _replace_by_row(lists.triangles, t, size, b)
 
 

@@ -229,7 +229,7 @@ class Registration:
         """Split cells and keep everybody registered; returns the cells that were split."""
         self._synchronise()
         done = split(self.map, cells, balanced=balanced)
-        self._follow(np.concatenate([done, self.map.children_of(done)]))
+        self._follow(done)
         return done
 
     @on_own_threads
@@ -322,17 +322,13 @@ class Registration:
         return int(MARCH_UNLESS_ONE_CELL if convex else MARCH_ALWAYS)
 
     def _follow(self, changed: np.ndarray) -> None:
-        """After these cells were split, merged, made or taken away: look only at what they hold, where that will do."""
+        """After these cells were split, merged or taken away: look only at what they hold, where that will do."""
         map, local = self.map, self._local
         if local is None or map.is_surface or len(changed) == 0:
             self._synchronise()
             return
-        leaves = changed[(map.levels[changed] >= 0) & (map.host("first_child")[changed] < 0)]
-        around = np.setdiff1d(map.rings.rows(leaves), changed)
-        if not map.has_convex_cells:
-            changed, around = np.concatenate([changed, around]), around[:0]
-        cells = self._rows["points"].cells
-        if local.after_change(np.unique(changed), around, self._points, self._darts, cells, self._marched, self._way()):
+        arrays = self._points, self._darts, self._rows["points"].cells, self._marched
+        if local.after_change(changed, map.has_convex_cells, *arrays, self._way()):
             self._version = map.version
             self._groups.clear()
             self._last_was_local = True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
@@ -116,6 +118,50 @@ def _terrain(device: str) -> None:
     tg.touches(tg.Cylinder(0.3, 0.5).at(pose), ground, device=device)
 
 
+def _bodies() -> list[Any]:
+    """One analytic body of each kind."""
+    return [
+        tg.Sphere(0.3),
+        tg.Capsule(0.3, 0.5),
+        tg.Box((0.3, 0.3, 0.3)),
+        tg.Cylinder(0.3, 0.5),
+        tg.Cone(0.3, 0.5),
+        tg.ConvexMesh(_ball()),
+    ]
+
+
+def _each_pair(ask: Callable[[Any, Any, str], object]) -> Callable[[str], None]:
+    """A question about every two kinds of analytic bodies, near each other."""
+
+    def run(device: str) -> None:
+        for first, second in combinations_with_replacement(_bodies(), 2):
+            ask(first, second.at(_at(0.6)), device)
+
+    return run
+
+
+def _meet(a: Any, b: Any, device: str) -> None:
+    tg.first_contact(a.moving(tg.Twist(_at(-3.0), (4.0, 0.0, 0.0), (0.0, 1.0, 0.0))), b, device=device)
+
+
+def _lie(a: Any, b: Any, device: str) -> None:
+    tg.manifold(a, b, device=device)
+    tg.manifold(a, b.at(_at(-0.3)), device=device)  # where they overlap
+
+
+def _bodies_and_meshes(device: str) -> None:
+    """Rigid meshes, and such as deform."""
+    ball = _ball()
+    blown = ball.moving(tg.Linear(ball.vertices * 1.1))
+    for body in _bodies():
+        beside = body.at(_at(1.2))
+        tg.distance(beside, ball, device=device)
+        tg.proximity(beside, ball, distance=0.1, device=device)
+        tg.manifold(beside, ball, device=device)
+        _meet(body, ball, device)
+        _meet(body, blown, device)
+
+
 def _cells(device: str) -> None:
     for map in (quad_grid(2, 2, device=device), hex_grid(2, 2, 2, device=device)):
         for method in ("sequential", "sets"):
@@ -198,6 +244,10 @@ FIRST_CALLS: dict[str, list[FirstCall]] = {
         ("first contact, rigid", _rigid),
         ("first contact, rigid with deforming", _mixed),
         ("bodies on terrain", _terrain),
+        ("distance of two bodies", _each_pair(lambda a, b, device: tg.distance(a, b, device=device))),
+        ("first contact of two bodies", _each_pair(_meet)),
+        ("manifold of two bodies", _each_pair(_lie)),
+        ("bodies and meshes", _bodies_and_meshes),
         ("check of a path", _path),
         ("least clearance", _clearance),
         ("distance", _distance),

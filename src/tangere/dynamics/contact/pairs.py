@@ -11,11 +11,13 @@ Known as: broad phase by brute force on swept boxes; for thousands of bodies in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from tangere.dynamics.body import Body
 from tangere.dynamics.rotations import turn
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, linear_of, vec6d
 from tangere.runtime import SOUND, PreparedLaunch, offsets
@@ -34,6 +36,8 @@ class PairFilter:
     group: wp.array[int]  # (n,) bodies of one group are not compared; -1 is no group, -2 is compared with nobody
     first: wp.array[int]  # (n + 1,) where the ignored partners of each body begin
     ignored: wp.array[int]  # partners with larger numbers
+    analytic: wp.array[int]  # (n,) 1 for an analytic body
+    wanted: int  # 1 for pairs of which one is an analytic body, 0 for all others
 
 
 class BodyPairs:
@@ -93,24 +97,40 @@ class BodyPairs:
         return self.count
 
 
-def pair_filter(worlds: np.ndarray, groups: np.ndarray, ignored: np.ndarray, device: wp.Device) -> PairFilter:
-    """Which of n bodies are compared.
+def pair_filters(
+    bodies: Sequence[Body], worlds: np.ndarray, ignored: np.ndarray, device: wp.Device
+) -> tuple[PairFilter, PairFilter]:
+    """Which of n bodies are compared: pairs of two meshes, and those with an analytic body.
 
     Args:
         worlds: (n,) the world of each body, rising.
-        groups: (n,) the group of each body, -1 for none, -2 for who is not compared.
         ignored: (k, 2) pairs.
     """
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(body.group for body in bodies))}
+    groups = np.array([_group(body, numbers) for body in bodies])
+    analytic = np.array([body.analytic is not None for body in bodies])
     count = len(worlds)
     pairs = np.unique(np.sort(np.asarray(ignored, np.int64).reshape(-1, 2), axis=1), axis=0)
-    made: Any = PairFilter()
+    both: list[Any] = [PairFilter(), PairFilter()]
+    made = both[0]
     made.last = wp.array(np.searchsorted(worlds, worlds, side="right").astype(np.int32), dtype=wp.int32, device=device)
     made.group = wp.array(groups.astype(np.int32), dtype=wp.int32, device=device)
     first = np.searchsorted(pairs[:, 0], np.arange(count + 1)).astype(np.int32)
     made.first = wp.array(first, dtype=wp.int32, device=device)
     partners = pairs[:, 1] if len(pairs) else np.array([-1])
     made.ignored = wp.array(partners.astype(np.int32), dtype=wp.int32, device=device)
-    return made
+    made.analytic = wp.array(analytic.astype(np.int32), dtype=wp.int32, device=device)
+    made.wanted, both[1].wanted = 0, 1
+    for name in ("last", "group", "first", "ignored", "analytic"):
+        setattr(both[1], name, getattr(made, name))
+    return both[0], both[1]
+
+
+def _group(body: Body, numbers: dict[int | None, int]) -> int:
+    """By which pairs are left out, numbered from 0; ground is compared otherwise."""
+    if body.ground is not None:
+        return -2
+    return -1 if body.group is None else numbers[body.group]
 
 
 @wp.func
@@ -180,6 +200,8 @@ def compared(
     still_i = held[i] == 63 or asleep[i] != wp.uint8(0)
     still_j = held[j] == 63 or asleep[j] != wp.uint8(0)
     if still_i and still_j:
+        return False
+    if wp.max(filter.analytic[i], filter.analytic[j]) != filter.wanted:
         return False
     if filter.group[i] >= 0 and filter.group[i] == filter.group[j]:
         return False

@@ -62,7 +62,9 @@ class RowSet:
         self.placing: Any = ContactRowArrays()  #: the rows that move contacts apart which are too near
         self._kept: Any = KeptRows()
         self._kept_range = wp.zeros(2, dtype=wp.int32, device=device)  #: rows kept between meshes
-        self._kept_ground = wp.zeros(2, dtype=wp.int32, device=device)  #: and those kept on ground, behind them
+        self._kept_analytic = wp.zeros(
+            2, dtype=wp.int32, device=device
+        )  #: and those kept of analytic bodies, behind them
         self._none, self._begin = (wp.zeros(1, dtype=wp.int32, device=device) for _ in range(2))
         self.count, self.gathered = 0, 0  #: rows, and those of them that are no hits
         self._between = 0  #: those between meshes
@@ -114,14 +116,14 @@ class RowSet:
         self._make(count)
         self.count = self.gathered = self._between = count
 
-    def make_on_ground(self, columns: Any, count: int, pairs: np.ndarray) -> None:
-        """Rows of contacts with ground, behind those between meshes."""
+    def make_analytic(self, columns: Any, count: int, pairs: np.ndarray) -> None:
+        """Rows of contacts of analytic bodies, behind those between meshes."""
         self._reserve(self.count + count)
         device = self._device
         self._begin.fill_(self.count)
         chosen = wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
         arguments = [chosen, columns, wp.array(pairs, dtype=wp.vec2i, device=device), self._table, self._state]
-        arguments += [self._surfaces, self._distances, self._kept, self._kept_ground, self._begin]
+        arguments += [self._surfaces, self._distances, self._kept, self._kept_analytic, self._begin]
         arguments += [self._second_order, self.arrays, self.facts]
         PreparedLaunch(make_rows, arguments, device, grain=256)(count)
         self.count += count
@@ -133,8 +135,8 @@ class RowSet:
         arguments = [wp.array(hits, dtype=wp.int32, device=self._device), pairs, answer.time]
         self._add(make_hit_rows, [*arguments, columns.point_a, columns.point_b, columns.normal], len(hits))
 
-    def add_ground_hits(self, hits: Any) -> None:
-        """Rows of bodies that were hit by the ground (`GroundHits`)."""
+    def add_analytic_hits(self, hits: Any) -> None:
+        """Rows of what analytic bodies hit (`AnalyticHits`)."""
         device, count = self._device, len(hits.times)
         points = [wp.array(each, dtype=wp.vec3d, device=device) for each in (hits.point_a, hits.point_b, hits.normal)]
         arguments = [wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)]
@@ -187,17 +189,17 @@ class RowSet:
         """The step is done: impulses and targets of its rows are where the next one begins."""
         self._keep(self.gathered)
         self._kept_range.assign([0, self._between])
-        self._kept_ground.assign([self._between, self.gathered])
+        self._kept_analytic.assign([self._between, self.gathered])
 
     def forget(self) -> None:
         """No rows, and no warm starts."""
         self.clear()
         self._kept_range.zero_()
-        self._kept_ground.zero_()
+        self._kept_analytic.zero_()
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """What the next step begins with, by name."""
-        ends = np.array([self._kept_range.numpy()[1], self._kept_ground.numpy()[1]], np.int64)
+        ends = np.array([self._kept_range.numpy()[1], self._kept_analytic.numpy()[1]], np.int64)
         kept = {name: to_numpy(getattr(self._kept, name), name, None)[: ends.max()].copy() for name in KEPT}
         return kept | {"ends": ends}
 
@@ -211,7 +213,7 @@ class RowSet:
             wp.copy(column, wp.array(kept[name], dtype=column.dtype, device=self._device), count=count)
         between, everything = kept["ends"].tolist()
         self._kept_range.assign([0, between])
-        self._kept_ground.assign([between, everything])
+        self._kept_analytic.assign([between, everything])
 
     # -- looking -------------------------------------------------------------------------------------------------------
 

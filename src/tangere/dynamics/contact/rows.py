@@ -51,8 +51,8 @@ class RowFacts:
 
 @wp.struct
 class KeptRows:
-    """Rows of the last step: where warm starts come from. First those between meshes, then those on ground, each in
-    rising order of (body a, body b, key)."""
+    """Rows of the last step: where warm starts come from. First those between meshes, then those of analytic bodies,
+    each in rising order of (body a, body b, key)."""
 
     body_a: wp.array[int]
     body_b: wp.array[int]

@@ -21,7 +21,7 @@ from tangere.dynamics.body import Body, yes_or_no
 from tangere.dynamics.joint import WITH_COORDINATE, WorldJoint, checked_motor
 from tangere.dynamics.material import ContactMaterial
 from tangere.runtime import InputError, TangereError, described, number, positive, three_numbers, to_numpy
-from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic, Capsule, Cone, ConvexMesh, Cylinder, Sphere
+from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic, Box, Capsule, Cone, ConvexMesh, Cylinder, Sphere
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import Mesh
 
@@ -37,9 +37,9 @@ BODY_KEYS = (
 )
 #: Keys of a body that say where it is, and what it is made of.
 PLACE_KEYS = ("position", "rotation", "quaternion", "pose")
-SHAPE_KEYS = ("mesh", "shape", "ground", "convex", "units", "scale")
+SHAPE_KEYS = ("mesh", "shape", "ground", "convex", "offset", "units", "scale")
 #: Bodies by formula that a `shape` may be, beside those of triangles.
-FORMULAS = {"cylinder": Cylinder, "sphere": Sphere, "capsule": Capsule, "cone": Cone}
+FORMULAS = {"cylinder": Cylinder, "sphere": Sphere, "capsule": Capsule, "cone": Cone, "cuboid": Box}
 #: What a body may be made of.
 BodyShape = Mesh | Analytic | Heightfield
 #: Keys of a joint that are arguments of `World.join` as they stand.
@@ -145,6 +145,10 @@ def _body(told: dict[str, Any], k: int, shape_of: Callable[[dict[str, Any], str]
             if not isinstance(shape, Mesh):
                 raise InputError(f"{whose}: convex is of a mesh")
             shape = ConvexMesh(shape)
+        if "offset" in told:
+            if not isinstance(shape, Analytic):
+                raise InputError(f"{whose}: offset is of a body by formula")
+            shape = shape.at(to_numpy(told["offset"], f"{whose}: offset"))
         pose: Any = None if "ground" in told and not any(key in told for key in PLACE_KEYS) else _pose(told, whose)
         return Body(shape, pose, **options)
     except TangereError as error:
@@ -267,6 +271,8 @@ def _described_shape(body: Body, name_of: Callable[[Mesh | Heightfield], Any]) -
     radius, height = float(record["radius"]), 2.0 * float(record["half"][2])
     if kind == ROUND and height == 0.0:
         return {"shape": {"kind": "sphere", "radius": radius}}
+    if isinstance(body.analytic, Box):
+        return {"shape": {"kind": "cuboid", "half": record["half"].tolist()}}
     names = {CYLINDER: "cylinder", CONE: "cone", ROUND: "capsule"}
     if kind in names:
         return {"shape": {"kind": names[kind], "radius": radius, "height": height}}
@@ -279,6 +285,8 @@ def _described_body(body: Body, name_of: Callable[[Mesh | Heightfield], Any]) ->
         look = {key: getattr(body, key) for key in ("friction", "restitution", "material", "group")}
         return told | {"ground": name_of(body.ground)} | {key: v for key, v in look.items() if v is not None}
     told |= _described_shape(body, name_of) | {"pose": body.pose.tolist()}
+    if "shape" in told and not np.array_equal(body.offset, np.eye(4)):
+        told["offset"] = body.offset.tolist()
     if body.moves:
         found = body.mass_properties
         told |= {"mass": found.mass, "centre": found.centre.tolist(), "inertia": found.inertia.tolist()}

@@ -5,7 +5,7 @@ Format (Ferguson et al. 2021, "Intersection-free Rigid Body Dynamics"): `rigid_b
 `faces` of its own, `position`, `rotation` (degrees, about x, then y, then z), `scale` or `dimensions` (the box of the
 mesh is stretched to it), `linear_velocity`, `angular_velocity` (degrees per second), `force`, `torque`, `density`,
 `is_dof_fixed` (one truth value or six), `type` (static, kinematic, dynamic), `enabled` and `group_id`. Beside it stand
-`timestep`, `max_time` or `max_iterations` (a number of steps; below 1 it says nothing), and
+`timestep`, `max_time` or `max_iterations` (a number of steps; of both, what is not above 0 says nothing), and
 `minimum_separation_distance` among the settings of the barrier. For how long a kinematic body is driven, and along
 which poses, is not followed: a warning tells so.
 """
@@ -13,6 +13,7 @@ which poses, is not followed: a warning tells so.
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ def read_rigid_ipc(path: Path, meshes: Path | None) -> SceneFile:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path}: is not JSON: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: has too many brackets within each other") from error
     problem = data.get("rigid_body_problem") if isinstance(data, dict) else None
     if not isinstance(problem, dict) or not isinstance(problem.get("rigid_bodies"), list):
         raise InputError(f"{path}: has no rigid_body_problem with rigid_bodies")
@@ -50,7 +53,7 @@ def read_rigid_ipc(path: Path, meshes: Path | None) -> SceneFile:
     bodies = [
         _body(entry, number, folder, known, path)
         for number, entry in enumerate(problem["rigid_bodies"])
-        if not isinstance(entry, dict) or entry.get("enabled", True)
+        if _enabled(entry, f"{path}: rigid_bodies[{number}]")
     ]
     names = [body.name for body in bodies]
     options: dict[str, Any] = {
@@ -61,13 +64,15 @@ def read_rigid_ipc(path: Path, meshes: Path | None) -> SceneFile:
         "restitution": max(_number(problem, "coefficient_restitution", 0.0, path), 0.0),
     }
     barrier = data.get("distance_barrier_constraint", {})
-    if isinstance(barrier, dict) and "minimum_separation_distance" in barrier:
+    if not isinstance(barrier, dict):
+        raise InputError(f"{path}: distance_barrier_constraint must be an object, not {described(barrier)}")
+    if "minimum_separation_distance" in barrier:
         separation = _number(barrier, "minimum_separation_distance", 0.0, path)
         options["separation"] = separation if separation > 0.0 else None
-    steps = int(_number(data, "max_iterations", 0.0, path))
+    steps, seconds = int(_number(data, "max_iterations", 0.0, path)), _number(data, "max_time", 0.0, path)
     if steps > 0:
         return SceneFile(options, steps)
-    return SceneFile(options, seconds=_number(data, "max_time", 0.0, path) if "max_time" in data else None)
+    return SceneFile(options, seconds=seconds if seconds > 0.0 else None)
 
 
 def _mesh_folder(path: Path) -> Path:
@@ -80,7 +85,8 @@ def _mesh_folder(path: Path) -> Path:
 
 def _body(entry: Any, number: int, folder: Path, known: dict[Any, Mesh], path: Path) -> Body:
     where = f"{path}: rigid_bodies[{number}]"
-    if not isinstance(entry, dict) or not (isinstance(entry.get("mesh"), str) or "vertices" in entry):
+    named = entry.get("mesh") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or not (isinstance(named, str) or (named is None and "vertices" in entry)):
         raise InputError(f"{where}: names no mesh")
     for key in NOT_FOLLOWED:
         if entry.get(key):
@@ -103,7 +109,6 @@ def _body(entry: Any, number: int, folder: Path, known: dict[Any, Mesh], path: P
         options = {"driven": True}
         if _closed(mesh):
             options["centre"] = mesh.mass_properties().centre
-    group = entry.get("group_id")
     return Body(
         mesh,
         pose,
@@ -112,7 +117,7 @@ def _body(entry: Any, number: int, folder: Path, known: dict[Any, Mesh], path: P
         spin=spin,
         force=_vector(entry, "force", (0.0, 0.0, 0.0), where),
         torque=_vector(entry, "torque", (0.0, 0.0, 0.0), where),
-        group=None if group is None or group < 0 else int(group),
+        group=_group(entry, where),
         name=Path(entry.get("mesh") or f"body {number}").stem,
         **options,
     )
@@ -154,16 +159,43 @@ def _plain_mesh(entry: dict[str, Any], folder: Path, where: str) -> Mesh:
             raise InputError(f"{where}: there is no mesh {str(file)!r}; say with meshes= where they are")
         return Mesh.load(file)
     try:
-        return Mesh(to_numpy(entry["vertices"], "vertices"), to_numpy(entry.get("faces", []), "faces").astype(np.int64))
+        return Mesh(to_numpy(entry["vertices"], "vertices"), _faces(entry.get("faces", [])))
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
 
 
+def _faces(given: Any) -> np.ndarray:
+    """Corners of triangles, which are whole numbers."""
+    faces = to_numpy(given, "faces")
+    rows = [row for row in given if isinstance(row, list)] if isinstance(given, list) else []
+    truths = any(isinstance(corner, bool) for row in rows for corner in row)
+    if truths or not (np.isfinite(faces) & (faces == np.floor(faces)) & (np.abs(faces) < 2.0**53)).all():
+        raise InputError("faces must be whole numbers")
+    return faces.astype(np.int64)
+
+
+def _enabled(entry: Any, where: str) -> bool:
+    given = entry.get("enabled", True) if isinstance(entry, dict) else True
+    if not isinstance(given, bool):
+        raise InputError(f"{where}: enabled is true or false, not {described(given)}")
+    return given
+
+
+def _group(entry: dict[str, Any], where: str) -> int | None:
+    given = entry.get("group_id")
+    if given is None:
+        return None
+    if isinstance(given, bool) or not (isinstance(given, int) or (isinstance(given, float) and given.is_integer())):
+        raise InputError(f"{where}: group_id must be a whole number, not {described(given)}")
+    return int(given) if given >= 0 else None
+
+
 def _held(entry: dict[str, Any], where: str) -> np.ndarray:
-    given = np.asarray(entry.get("is_dof_fixed", False))
-    if given.dtype != bool or given.shape not in ((), (6,)):
-        raise InputError(f"{where}: is_dof_fixed is a truth value or six of them, not {described(given.tolist())}")
-    return np.array(np.broadcast_to(given, 6))
+    given = entry.get("is_dof_fixed", False)
+    values = given if isinstance(given, list) else 6 * [given]
+    if len(values) != 6 or not all(isinstance(value, bool) for value in values):
+        raise InputError(f"{where}: is_dof_fixed is a truth value or six of them, not {described(given)}")
+    return np.array(values)
 
 
 def _three_or_one(given: Any, what: str) -> np.ndarray:
@@ -183,9 +215,13 @@ def _vector(entry: dict[str, Any], key: str, default: tuple[float, ...], where: 
 
 def _number(entry: dict[str, Any], key: str, default: float, where: Any) -> float:
     given = entry.get(key, default)
-    if isinstance(given, bool) or not isinstance(given, int | float) or not np.isfinite(given):
+    try:
+        value = math.nan if isinstance(given, bool) or not isinstance(given, int | float) else float(given)
+    except OverflowError:  # a whole number that no float has
+        value = math.inf
+    if not math.isfinite(value):
         raise InputError(f"{where}: {key} must be a finite number, not {described(given)}")
-    return float(given)
+    return value
 
 
 def _with_own_names(bodies: list[Body], names: list[str]) -> list[Body]:

@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
+from tangere.dynamics.analytic.hits import NO_HITS
 from tangere.dynamics.body import Body
 from tangere.dynamics.contact.flights import Flights
 from tangere.dynamics.contact.hits import hits_apart, pose_bodies
-from tangere.dynamics.contact.pairs import BodyPairs, pair_filter
+from tangere.dynamics.contact.pairs import BodyPairs, pair_filters
 from tangere.dynamics.contact.row_set import RowSet
 from tangere.dynamics.contact.rows import Distances
-from tangere.dynamics.ground.hits import NO_HITS
 from tangere.dynamics.joint import WorldJoint
 from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import RigidBodyArrays, Solver, SolverReport, vec6d
 from tangere.dynamics.state import body_table, collision_mesh, copy_state, empty_state, read_poses, start_state
-from tangere.dynamics.stepping.energy_cap import cap_energy
+from tangere.dynamics.stepping.energy_cap import EnergyCap
 from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impacts, impacts_of
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
@@ -48,7 +48,7 @@ from tangere.query.proximity.posed import PosedContacts, PosedProximity, reduce
 from tangere.runtime import InputError, PreparedLaunch
 
 if TYPE_CHECKING:
-    from tangere.dynamics.ground.ground_rows import GroundRows
+    from tangere.dynamics.analytic.analytic_rows import AnalyticRows
 
 #: Security distances within which contacts are gathered: eps_r of Redon 2002 in terms of eps_s.
 RUPTURE = 2.3
@@ -164,24 +164,38 @@ class WorldStep:
             self.solver, self.rows, self.state, self.solved, self.free, self.motion, self.end, self.distances, device
         )
         self._bounces = False
+        self._energy = EnergyCap(
+            self.table, options.gravity, self.load, self._before, self.state, self.motion, self.part,
+            self.placement.velocity, self.distances, device,
+        )  # fmt: skip
         self.tally = StepTally()  #: what steps held back
         self.jams = Jams(count)  #: who is held back again and again
         meshes = [collision_mesh(body) for body in bodies]
         self.near = PosedProximity(meshes, device=device, threads=options.threads)
         standing = np.array([body.ground is None for body in bodies])
         self._size = float(np.median(self.table.radius.numpy()[standing | ~standing.any()]))  #: that tells rows apart
-        self.ground: GroundRows | None = None  #: what holds bodies above it
-        if not standing.all():
-            from tangere.dynamics.ground.ground_rows import GroundRows
+        self.analytic: AnalyticRows | None = None  #: what holds bodies above ground, and analytic ones apart
+        if not standing.all() or any(body.analytic is not None for body in bodies):
+            from tangere.dynamics.analytic.analytic_rows import AnalyticRows
 
-            self.ground = GroundRows(bodies, self._worlds, self.rows, self.state, self.table, self.distances, device)
+            self.analytic = AnalyticRows(
+                bodies,
+                self._worlds,
+                self.rows,
+                self.state,
+                self.table,
+                self.motion,
+                self.asleep,
+                self.distances,
+                device,
+            )
         self._first_contact = PreparedFirstContact(meshes, device=device, threads=options.threads)
         self._ignored = ignored
         self._still = np.array([body.fixed for body in bodies])
         self._prepare()
         self._hits = WalkHits()  #: that are left for `truncate`
         self._found: PosedContacts | None = None  #: what is near where the step begins
-        self._islands, self._capped = 0, ()
+        self._islands, self._placed = 0, False
         self._impacts: list[WorldImpacts] = []  #: of the parts of a step, where there are several
         self._checked = False
         self.overlapping: tuple[tuple[int, int], ...] = ()  #: pairs that are not compared, where they were put
@@ -190,8 +204,7 @@ class WorldStep:
         """Launches over the arrays of bodies, and who looks at pairs of them."""
         device, options, count = self.device, self.options, len(self.bodies)
         dt, gravity = self.distances.dt, wp.vec3d(*options.gravity)
-        groups = np.array([_group(body) for body in self.bodies])
-        filter = pair_filter(self._worlds, groups, self._ignored, device)
+        filter, of_formulas = pair_filters(self.bodies, self._worlds, self._ignored, device)
         way, reach = (wp.zeros(count, dtype=wp.float64, device=device) for _ in range(2))
         self._way = way
         self._most_placed = wp.zeros(1, dtype=wp.float64, device=device)
@@ -221,6 +234,8 @@ class WorldStep:
         )
         self._add_motion = prepared(add_motion, self.placement.velocity, table, dt, self._most_placed, self.motion)
         self._near_pairs = BodyPairs(table, state, self.motion, reach, self.asleep, filter, device)
+        if self.analytic is not None:
+            self.analytic.compare(of_formulas, reach)
         self._walk = CertifiedWalk(
             self._first_contact, table, state, self.origin, self.motion, self.part, self.asleep, filter,
             self.distances, device,
@@ -256,8 +271,8 @@ class WorldStep:
             self._gather_pairs(pairs)
         else:
             self._use_gaps(0, self._no_gaps)
-        if self.ground is not None:
-            self.ground.gather(self._way.numpy(), ~self.sleepers.asleep)
+        if self.analytic is not None:
+            self.tally.pairs += self.analytic.gather(self._way.numpy(), ~self.sleepers.asleep)
 
     def _gather_pairs(self, pairs: int) -> None:
         self._set_limits(pairs)
@@ -299,22 +314,24 @@ class WorldStep:
             self._add_hits(hits)
             self.tally.solved_again += 1
             self.solver.thorough = number > QUICK_ROUNDS
+            if number >= PLACEMENT_ROUNDS:  # all others are moved as before: without it they would be hit
+                hits.clear_bodies(self.placement.velocity)
             self._solve(with_placement=number < PLACEMENT_ROUNDS)
             hits = self._ask(self._walk.begin())
         self.solver.thorough = False
         return hits
 
     def _ask(self, answer: Any, changed: np.ndarray | None = None) -> WalkHits:
-        """Who is hit: the pairs of an answer of the walk, and bodies that the ground holds.
+        """Who is hit: the pairs of an answer of the walk, and analytic bodies.
 
         Args:
             changed: bodies that go another part than when they were last asked about; None means all.
         """
-        ground = NO_HITS
-        if self.ground is not None:
+        hits = NO_HITS
+        if self.analytic is not None:
             asked = ~self.sleepers.asleep if changed is None else changed
-            ground = self.ground.walk(self.motion.numpy() * self.part.numpy()[:, None], asked)
-        return WalkHits.of(answer, self._walk.pairs, ground)
+            hits = self.analytic.walk(self.motion.numpy() * self.part.numpy()[:, None], asked)
+        return WalkHits.of(answer, self._walk.pairs, hits)
 
     def _add_hits(self, hits: WalkHits) -> None:
         """Rows of what the walk ran into."""
@@ -322,23 +339,19 @@ class WorldStep:
         if len(between):
             self.rows.add_hits(self._walk.pairs, hits.answer, between)
             self._add_near_hits(hits.pairs[: len(between)], hits.times[: len(between)])
-        if self.ground is not None and len(hits.ground.times):
-            when = np.zeros(len(self.bodies))
-            when[hits.ground.pairs[:, 0]] = hits.ground.times
-            self._when.assign(when)
-            self._pose.run()
-            self.ground.add_hits(hits.ground, self._way.numpy(), self._rotation_then, self._origin_then)
+        if self.analytic is not None and len(hits.analytic.times):
+            self.analytic.add_hits(hits.analytic, self.motion.numpy(), self._way.numpy())
 
     def truncate(self) -> None:
         """Whoever is still hit goes only so far; again, until nobody is."""
-        hits, rounds = self._hits, 0
-        self._hits = WalkHits()
+        hits, rounds, self._hits = self._hits, 0, WalkHits()
         part = np.ones(len(self.bodies))
         while len(hits):
             times = hits.times if rounds < TRUNCATION_ROUNDS else np.zeros(len(hits))
             before = part.copy()
-            for column in (0, 1):
-                np.minimum.at(part, hits.pairs[:, column], before[hits.pairs[:, column]] * times)
+            for body in hits.pairs.T:
+                np.minimum.at(part, body, before[body] * times)
+            part[self._still] = 1.0  # who never moves loses no time
             self.part.assign(part)
             changed = part != before
             self._walk.changed.assign(changed.astype(np.uint8))
@@ -352,7 +365,8 @@ class WorldStep:
         if self.rows.straighten():
             self._solve_speeds()
         self._move.run()
-        self._cap_energy()
+        if self.options.order == 2:
+            self._energy.cap(self._islands, self.solver, self.rows, self.joints)
         self.rows.keep()
         self.joints.keep()
         if not np.isfinite(self.state.velocity.numpy()).all():
@@ -455,8 +469,9 @@ class WorldStep:
             pairs = pairs[~apart]
         when = "at the start" if self.steps == 0 else f"at step {self.steps}"
         refuse_overlaps(self.bodies, poses, pairs, when)
-        if self.ground is not None:
-            refuse_sunken(self.bodies, self.ground.below(poses), when)
+        if self.analytic is not None:
+            refuse_overlaps(self.bodies, poses, self.analytic.near_pairs(), when)
+            refuse_sunken(self.bodies, self.analytic.below(), when)
         first = self._worlds[self._ignored[:, 0]] == self._worlds[0] if len(self._ignored) else slice(0)
         self.overlapping = overlapping_pairs(self.bodies, poses, self._ignored[first])
         self._checked = True
@@ -511,8 +526,10 @@ class WorldStep:
         if bounces:
             self._flights.end()
         self._bounces = bounces
-        if report is not None and with_placement:
-            self._place()
+        if with_placement:
+            self._placed = report is not None and self._place()
+        if self._placed:
+            self._add_motion.run()
 
     def _solve_speeds(self) -> None:
         """Velocities at the end once more, with rows as they are now; motions stay."""
@@ -529,30 +546,20 @@ class WorldStep:
             return None
         return solver.solve(bodies, rows, self.rows.count, joints, self.joints.count)
 
-    def _place(self) -> None:
-        """The least motion that gives contacts their targets back, and joints their places."""
+    def _place(self) -> bool:
+        """The least motion that gives contacts their targets back, and joints their places; whether any is needed."""
         lack = self.rows.place()
         self.joints.place(self.motion)
-        misplaced = self.joints.misplaced()
+        misplaced = self.joints.misplaced()  # which measures their error
         if lack <= LEAST_LACK * self.options.security and not misplaced:
-            return
+            return False
         self.placement.velocity.zero_()
         self._solved(self._placer, self.placement, self.rows.placing, self.joints.placing)
+        if self.options.order == 2:
+            self._energy.limit_placement(self._islands, self.solver, self.rows, self.joints)
         self.rows.measure(self.placement.velocity)
         self._most_placed.fill_(MOST_PLACED * max(lack, self.joints.error))
-        self._add_motion.run()
-
-    def _cap_energy(self) -> None:
-        """Take back what islands gained from the length of the step."""
-        if self.options.order != 2 or not self._islands:
-            return
-        islands, joints = self.solver.islands.arrays, self.joints
-        key = self.rows.version, joints.version, self.solver.islands.version
-        if key != self._capped:
-            arguments = [islands, self.table, self._before, self.load, wp.vec3d(*self.options.gravity), self.motion]
-            arguments += [self.part, self.rows.arrays, joints.rows, joints.driving, self.state]
-            self._cap, self._capped = PreparedLaunch(cap_energy, arguments, self.device, grain=16), key
-        self._cap(self._islands)
+        return True
 
     def _settle(self) -> None:
         """Islands that have been at rest for long sleep, except those that motors or pulls hold."""
@@ -591,10 +598,3 @@ class WorldStep:
     def _raise_not_finite(self) -> None:
         wrong = int(np.argmin(np.isfinite(self.state.velocity.numpy()).all(axis=1)))
         raise InputError(f"step {self.steps}: the velocity of body {wrong} ({self.bodies[wrong].name!r}) is not finite")
-
-
-def _group(body: Body) -> int:
-    """By which pairs are left out; ground is compared otherwise."""
-    if body.ground is not None:
-        return -2
-    return -1 if body.group is None else body.group

@@ -35,7 +35,7 @@ class CrowdJobs(JobKind):
     name = "crowd"
     columns: ClassVar[dict[str, Column]] = {
         "plan": Column(ColumnKind.FILE, "a floor plan: .wkt, .geojson or .json"),
-        "exits": Column(ColumnKind.TEXTS, "where people leave it: WKT"),
+        "exits": Column(ColumnKind.TEXTS, "where people leave it: boxes x0,y0,x1,y1 [m], WKT or GeoJSON"),
         "scenario": Column(ColumnKind.TEXT, f"or a scenario: {', '.join(_SCENARIOS)}"),
         "people": Column(ColumnKind.WHOLE, "how many, or points of a scenario"),
         "seconds": Column(ColumnKind.NUMBER, "how long, at most [s]"),
@@ -87,7 +87,7 @@ class CrowdJobs(JobKind):
 def _evacuation(row: Mapping[str, Any], behaviour: Any, tools: JobTools) -> FloorRun:
     plan, given = FloorPlan.load(row["plan"]), {"dt": 0.02} | {name: row[name] for name in ("dt",) if name in row}
     simulation = FloorSimulation(plan, behaviour=behaviour, seed=row.get("seed", 0), device=tools.device, **given)
-    aims = [simulation.add_exit(area) for area in row["exits"]]
+    aims = [simulation.add_exit(FloorPlan.area_of(area)) for area in row["exits"]]
     traits = {name: row[name] for name in ("radius", "speed") if name in row}
     simulation.add_people(row["people"], to=aims, **traits)
     return simulation.run(row["seconds"], until="empty", record=0.2)

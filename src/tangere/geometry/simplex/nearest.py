@@ -60,13 +60,16 @@ def nearest_of_three(p: vec, q: vec, r: vec, far_side: bool) -> NearestOfSimplex
     pq = q - p
     pr = r - p
     n = wp.cross(pq, pr)
-    u = wp.dot(n, wp.cross(q, r))
-    v = wp.dot(n, wp.cross(r, p))
-    w = wp.dot(n, wp.cross(p, q))
+    # Sub-areas about the origin, times the normal: n is pq x pr, so they add up to n.n.
+    area = wp.dot(n, n)
+    aside = wp.cross(n, p)
+    v = -wp.dot(aside, pr)
+    w = wp.dot(aside, pq)
+    u = area - v - w
     if u > _ZERO and v > _ZERO and w > _ZERO:
-        part = _ONE / (u + v + w)
+        part = _ONE / area
         found.weights = wp.vec4d(u * part, v * part, w * part, _ZERO)
-        found.point = n * (wp.dot(n, p) / wp.dot(n, n))
+        found.point = n * (wp.dot(n, p) * part)
         found.squared = wp.length_sq(found.point)
         return found
     t0 = wp.clamp(-wp.dot(p, pq) / wp.max(wp.dot(pq, pq), _TINY), _ZERO, _ONE)

@@ -63,6 +63,7 @@ class FastLoop(NonCopyable):
         clutch_buttons: int,
     ) -> None:
         self.device = device
+        self._forced = device.forced_axes
         self.clutch = False
         self.ticks = 0
         self._last_words = ""
@@ -75,6 +76,7 @@ class FastLoop(NonCopyable):
         self._told_position, self._told_rotation = told["frame"]["position"], told["frame"]["rotation"]
         self._told_velocity, self._told_record = told["velocity"], told
         self._state = state
+        self.state_bytes = self._states.numpy().view(np.uint8)  #: (n,) the record that the kernel changes, as it lies
         self._force = state["force"]
         for name in ("grip", "image", "base"):
             state[name]["position"], state[name]["rotation"] = grip, rotation
@@ -98,6 +100,8 @@ class FastLoop(NonCopyable):
             self._told_rotation[:] = told.pose[:3, :3]
             self._told_velocity[:] = told.velocity
             record["clutch"] = self.clutch or bool(told.buttons & self._buttons)
+            if self.device.forced_axes != self._forced:
+                self._push_on(self.device.forced_axes)
             record["answered"] = 1
         except Exception as error:  # a driver may raise anything, and what it told may not even be numbers
             record["answered"] = 0
@@ -111,6 +115,11 @@ class FastLoop(NonCopyable):
             self._state["mode"], self._state["lost_why"] = LOST, SILENT
             self._note(error)
         self._tell(time)
+
+    def _push_on(self, axes: tuple[bool, ...]) -> None:
+        """A device has told on which axes it can push, as one does that is opened late."""
+        self._forced, self._settings.forced = axes, vec6d(*(float(axis) for axis in axes))
+        self._prepare()
 
     def _note(self, error: Exception) -> None:
         """What a device said when it failed; the first words count."""
@@ -228,6 +237,8 @@ class FastLoop(NonCopyable):
         arrays.pool = wp.zeros(room, dtype=wp.int32, device=self._cpu)
         self._arrays, self._made = arrays, room
         self._host = {name: getattr(arrays, name).numpy() for name in ("count", "rows", "room")}
-        self._launch = PreparedLaunch(
-            tick, [self._settings, self._told, self._states, arrays], self._cpu, dim=1, serial=True
-        )
+        self._prepare()
+
+    def _prepare(self) -> None:
+        arguments = [self._settings, self._told, self._states, self._arrays]
+        self._launch = PreparedLaunch(tick, arguments, self._cpu, dim=1, serial=True)

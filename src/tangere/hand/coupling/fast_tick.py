@@ -4,8 +4,9 @@ Question: a device is here now; where does the part that it holds go, and which 
 Method:   the error e between where the device wants the part (`metaphor`) and where it is stretches a spring and a
           damper. The part, of a mass m that may be zero, moves by one implicit step: the wanted motion is
           dx = T (m v + T k e + T b v_h) / D with D = m + T b + T^2 k. It is projected, in the metric D, on what the
-          contacts of the last slow tick allow: J (moved + dx) >= -(gap - security), gaps going on linearly. The part
-          goes no farther from there than contacts are known. Force: (6.4) or (6.5), within what the tank holds.
+          contacts of the last slow tick allow: J (moved + dx) >= -(gap - security), gaps going on linearly, less what
+          turning may take of them (`bend_of`). The part goes no farther from there than contacts are known. Force:
+          (6.4) or (6.5), within what the tank holds.
 Sound:    where contacts that are too near ask for more than there is room for, they are asked only not to come nearer,
           which can always be had.
 Known as: god-object and proxy methods (Zilles and Salisbury 1995; Ortega, Redon and Coquillart 2007), virtual coupling
@@ -47,6 +48,8 @@ SILENT, NOT_FINITE, JUMP = 1, 2, 3
 _SILENT, _NOT_FINITE, _JUMP = (wp.constant(why) for why in (SILENT, NOT_FINITE, JUMP))
 #: Of what a contact lacks: how much is asked back until the next slow tick.
 RECOVERY = wp.constant(wp.float64(0.5))
+#: Of the security distance, or of a gap that is less: what the bend of a motion may take.
+SPARED = wp.constant(wp.float64(0.3))
 _SOLVED = wp.constant(SOLVED)
 #: Ticks that a force may take until it acts, at most.
 MOST_DELAY = 63
@@ -61,6 +64,7 @@ class CouplingSettings:
     damping: vec6d  # [N s/m], [N m s/rad]
     mass: vec6d  # of the part as the coupling sees it [kg], [kg m^2]
     radius: wp.float64  # no point of the part is farther from the grip [m]
+    security: wp.float64  # how far contacts are kept apart [m]; 0: they are none that a walk asks for
     lever: wp.float64  # that turns are compared with ways by [m]
     scale: wp.float64  # of the device's ways
     most_force: wp.float64  # [N]
@@ -202,7 +206,29 @@ def without_fade(fade: vec6d, step: vec6d) -> vec6d:
 
 
 @wp.func
-def projected(wanted: vec6d, moved: vec6d, metric: vec6d, arrays: CoupledRows, recovery: wp.float64) -> int:
+def bend_of(motion: vec6d, settings: CouplingSettings) -> wp.float64:
+    """By how much gaps may be less after a motion than going on linearly says: points turn on circles, and so do faces.
+
+    To second order in the angle, theta^2 r / 2 for a point of the part at an arm r, and theta times the way for a
+    point that stands before a face of the part.
+    """
+    bend = wp.float64(0.0)
+    if settings.security > wp.float64(0.0):
+        angle = wp.length(angular(motion))
+        bend = angle * (wp.float64(0.5) * angle * settings.radius + wp.length(linear(motion)))
+    return bend
+
+
+@wp.func
+def projected(
+    wanted: vec6d,
+    moved: vec6d,
+    metric: vec6d,
+    arrays: CoupledRows,
+    recovery: wp.float64,
+    bend: wp.float64,
+    security: wp.float64,
+) -> int:
     """The allowed motion nearest to a wanted one, written to motion[0]; tells what became of it."""
     count = arrays.count[0]
     factor = mat66d()
@@ -210,9 +236,10 @@ def projected(wanted: vec6d, moved: vec6d, metric: vec6d, arrays: CoupledRows, r
         factor[k, k] = wp.float64(1.0) / wp.sqrt(metric[k])
     for i in range(count):
         room = arrays.room[i]
+        spared = SPARED * wp.clamp(room + security, wp.float64(0.0), security)
         if room < wp.float64(0.0):
             room = recovery * room
-        arrays.need[i] = -room - wp.dot(arrays.rows[i], moved)
+        arrays.need[i] = wp.max(bend - spared, wp.float64(0.0)) - room - wp.dot(arrays.rows[i], moved)
     return project_one_body(
         count, False, wanted, factor, arrays.rows, arrays.need, arrays.unit, arrays.gap, arrays.scale, arrays.pool,
         arrays.motion, arrays.impulse,
@@ -364,20 +391,30 @@ def tick(
         error = motion_between(state.grip, image)
         metric = metric_of(state, settings)
         wanted = coupled_motion(error, velocity, moved, metric, state, settings)
-        status = projected(wanted, moved, metric, arrays, RECOVERY)
+        goes = wp.min(state.most_step / wp.max(way_of(wanted, settings.radius), state.most_step), wp.float64(1.0))
+        bend = bend_of(moved + goes * wanted, settings)
+        recovery = RECOVERY
+        status = projected(wanted, moved, metric, arrays, recovery, bend, settings.security)
         if status != _SOLVED:
             state.relaxed += 1
-            status = projected(wanted, moved, metric, arrays, wp.float64(0.0))
+            recovery = wp.float64(0.0)
+            bend = wp.float64(0.0)
+            status = projected(wanted, moved, metric, arrays, recovery, bend, settings.security)
         motion = vec6d()
         if status == _SOLVED:
             motion = arrays.motion[0]
         way = way_of(motion, settings.radius)
         if way > state.most_step:
+            # less of it would take less of what contacts ask for
             motion = motion * (state.most_step / way)
+            if bend > wp.float64(0.0):
+                if projected(motion, moved, metric, arrays, recovery, bend, settings.security) == _SOLVED:
+                    motion = arrays.motion[0]
         # who slips off an edge would take all of the force away at once: it goes on as it went, and turns gently
         change = force_change(error, velocity, motion, state.pull, settings)
         if wp.length(change) > settings.most_change:
-            status = projected(period * state.velocity, moved, metric, arrays, wp.float64(0.0))
+            same = period * state.velocity
+            status = projected(same, moved, metric, arrays, wp.float64(0.0), bend, settings.security)
             if status == _SOLVED:
                 same = arrays.motion[0]
                 kept = force_change(error, velocity, same, state.pull, settings)

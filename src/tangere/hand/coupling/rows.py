@@ -60,15 +60,20 @@ class ContactRowSet:
         count = int(numbers[0]) if len(numbers) >= HEAD and numbers[0] >= 0.0 else -1
         if count < 0 or len(numbers) < HEAD + WIDTH * count:
             raise InputError(f"numbers must begin with a packed set of rows; {len(numbers)} do not hold one")
-        table = numbers[HEAD : HEAD + WIDTH * count].reshape(-1, WIDTH)
+        kept = numbers[: HEAD + WIDTH * count].copy()
+        return cls.of(kept[:HEAD], kept[HEAD:].reshape(-1, WIDTH))
+
+    @classmethod
+    def of(cls, head: np.ndarray, table: np.ndarray) -> ContactRowSet:
+        """From the numbers before the rows and those of the rows, (n, WIDTH), which stay as they are."""
         return cls(
-            grip=numbers[4:7].copy(),
-            rotation=numbers[7:16].reshape(3, 3).copy(),
-            rows=table[:, :6].copy(),
-            room=table[:, 6].copy(),
-            reach=float(numbers[2]),
-            stopped=bool(numbers[1]),
-            load=numbers[16:22].copy(),
-            load_stiffness=numbers[22:HEAD].copy(),
-            most_load=float(numbers[3]),
+            grip=head[4:7],
+            rotation=head[7:16].reshape(3, 3),
+            rows=table[:, :6],
+            room=table[:, 6],
+            reach=float(head[2]),
+            stopped=bool(head[1]),
+            load=head[16:22],
+            load_stiffness=head[22:],
+            most_load=float(head[3]),
         )

@@ -44,6 +44,7 @@ def coupling_settings(
     fading: float,
     most_jump: float,
     delay: float,
+    security: float = 0.0,
 ) -> CouplingSettings:
     """The settings of a fast loop of so many ticks in a second; `Hand` says what each is.
 
@@ -51,6 +52,7 @@ def coupling_settings(
         forced: six axes on which the device can push.
         free: six axes along which the part can go.
         radius: no point of the part is farther from its grip [m].
+        security: how far contacts are kept apart [m]; 0 where no walk is certified.
     """
     for name, value, known in (("metaphor", metaphor, METAPHORS), ("law", law, LAWS)):
         if value not in known:
@@ -65,7 +67,7 @@ def coupling_settings(
     settings.stiffness = vec6d(k, k, k, turn, turn, turn)
     settings.damping = vec6d(b, b, b, turn_b, turn_b, turn_b)
     settings.mass = vec6d(m, m, m, *(3 * [m * LEVER**2]))
-    settings.radius, settings.lever = radius, LEVER
+    settings.radius, settings.lever, settings.security = radius, LEVER, security
     settings.scale = positive(scale, "scale")
     settings.most_force = np.inf if most_force is None else positive(most_force, "most_force")
     settings.most_change = positive(most_change, "most_change") / rate

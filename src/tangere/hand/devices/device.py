@@ -10,11 +10,11 @@ Known as: the device server of haptic rendering (Redon 2002, section 6.1).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from tangere.runtime import TangereError
+from tangere.runtime import InputError, TangereError
 
 #: A device that measures, or pushes on, all six axes.
 ALL_AXES = (True,) * 6
@@ -56,3 +56,20 @@ class Device(Protocol):
     def close(self) -> None:
         """Let go of it, with no force left on it."""
         ...
+
+
+def check_device(device: Any) -> None:
+    """Raise unless it does what every device does."""
+    missing = [name for name in ("read", "write", "close") if not callable(getattr(device, name, None))]
+    missing += [name for name in ("measured_axes", "forced_axes") if not hasattr(device, name)]
+    if missing:
+        kind = type(device).__name__
+        raise InputError(f"device must be a device, as SimulatedDevice is one, but {kind} has no {missing[0]}")
+
+
+def checked_axes(axes: Any) -> tuple[bool, ...]:
+    """Six truth values."""
+    values = tuple(axes) if np.ndim(axes) == 1 else ()
+    if len(values) != 6 or not all(value in (False, True) for value in values):
+        raise InputError(f"axes must be six truth values, x y z and the turns about them, not {axes!r}")
+    return tuple(bool(value) for value in values)

@@ -18,7 +18,7 @@ import warp as wp
 
 from tangere.dynamics.solver import vec6d
 from tangere.hand.coupling.frames import angular, linear, orthonormal, rotation_of, six, vector_of
-from tangere.hand.devices.device import ALL_AXES, DeviceState
+from tangere.hand.devices.device import ALL_AXES, DeviceState, checked_axes
 from tangere.motion import Path, as_poses
 from tangere.runtime import SOUND, Arrays, InputError, NonCopyable, PreparedLaunch, not_negative, positive, to_numpy
 
@@ -26,8 +26,9 @@ wp.set_module_options(SOUND)
 
 #: Steps of the integration in a second.
 STEPS_PER_SECOND = 10_000
-#: Forces that are on their way, at most.
-_LINE = 64
+#: How late a force may act [s].
+MOST_DELAY = 10.0
+_STANDING = np.eye(4)
 
 
 @wp.struct
@@ -52,6 +53,7 @@ class HandleState:
     velocity: vec6d
     given: wp.float64  # work of the forces on the handle [J]
     steps: wp.int32  # made so far
+    acted: wp.int32  # forces that have begun to act
 
 
 @wp.kernel
@@ -62,7 +64,8 @@ def integrate(
     count: wp.array[wp.int32],
     wanted_position: wp.array[wp.vec3d],
     wanted_rotation: wp.array[wp.mat33d],
-    acting: wp.array[wp.int32],
+    written: wp.array[wp.int32],
+    begins: wp.array[wp.int32],
     forces: wp.array[vec6d],
 ):
     """So many steps.
@@ -70,17 +73,17 @@ def integrate(
     Args:
         count: how many.
         wanted_position, wanted_rotation: (2,) of the hand, at the first step and behind the last.
-        acting: of each force on its way, the step from which on it acts; -1 is none. Of several the last one acts.
+        written: how many forces were written so far.
+        begins: the step from which on each acts; forces stand in a ring, one after the other.
     """
     s = states[0]
     begin = vector_of(wanted_rotation[1] * wp.transpose(wanted_rotation[0]))
     for k in range(count[0]):
+        while s.acted < written[0] and begins[s.acted % begins.shape[0]] <= s.steps:
+            s.acted += 1
         force = vec6d()
-        newest = int(-1)
-        for j in range(acting.shape[0]):
-            if acting[j] >= 0 and acting[j] <= s.steps and acting[j] > newest:
-                newest = acting[j]
-                force = forces[j]
+        if s.acted > 0:
+            force = forces[(s.acted - 1) % forces.shape[0]]
         part = wp.float64(k) / wp.float64(count[0])
         wanted = wanted_position[0] + part * (wanted_position[1] - wanted_position[0])
         turned = rotation_of(part * begin) * wanted_rotation[0]
@@ -108,7 +111,7 @@ class SimulatedDevice(NonCopyable):
         friction: of the device [N s/m]; turns have a two-hundredth of it [N m s/rad].
         hand_stiffness: of the hand [N/m]; turns have a five-hundredth of it [N m/rad].
         hand_damping: of the hand [N s/m]; turns have a five-hundredth of it [N m s/rad].
-        delay: how long a force takes until it acts [s].
+        delay: how long a force takes until it acts [s], at most 10.
         measured_axes: along which the handle can move, x y z and the turns about them.
         forced_axes: on which it can be pushed.
         buttons: a function of time with one bit for each button that is held; None means none.
@@ -153,24 +156,30 @@ class SimulatedDevice(NonCopyable):
         settings.friction = _six(drag, drag / 200.0)
         settings.stiffness, settings.damping = _six(spring, spring / 500.0), _six(damper, damper / 500.0)
         settings.measured, settings.forced = vec6d(*self.measured_axes), vec6d(*self.forced_axes)
-        self._delay = round(not_negative(delay, "delay") * STEPS_PER_SECOND)
+        if not_negative(delay, "delay") > MOST_DELAY:
+            raise InputError(f"delay must be at most {MOST_DELAY:g} s, not {delay:g}")
+        self._delay = round(delay * STEPS_PER_SECOND)
         cpu = wp.get_device("cpu")
         self._states = wp.zeros(1, dtype=HandleState, device=cpu)
         self._count = wp.zeros(1, dtype=wp.int32, device=cpu)
         self._positions = wp.zeros(2, dtype=wp.vec3d, device=cpu)
         self._rotations = wp.zeros(2, dtype=wp.mat33d, device=cpu)
-        self._acting = wp.full(_LINE, -1, dtype=wp.int32, device=cpu)
-        self._forces = wp.zeros(_LINE, dtype=vec6d, device=cpu)
-        arrays = [self._states, self._count, self._positions, self._rotations, self._acting, self._forces]
+        # One force for each step that is still to come, and the one that acts.
+        ring = self._delay + 2
+        written, begins, forces = (wp.zeros(n, dtype=kind, device=cpu) for n, kind in (
+            (1, wp.int32), (ring, wp.int32), (ring, vec6d)
+        ))  # fmt: skip
+        arrays = [self._states, self._count, self._positions, self._rotations, written, begins, forces]
         self._launch = PreparedLaunch(integrate, [settings, *arrays], cpu, dim=1, serial=True)
-        self._state, self._line = self._states.numpy()[0], [self._acting.numpy(), self._forces.numpy()]
+        self._state, self._line = self._states.numpy()[0], (written.numpy(), begins.numpy(), forces.numpy())
+        self._steps = 0  # as in the state
+        self._told = tuple(self._state[name] for name in ("rotation", "position", "velocity"))
         self._hosts = self._count.numpy(), self._positions.numpy(), self._rotations.numpy()
         first = as_poses(self._wanted(0.0) if start is None else start, "start")
         if first.shape != (4, 4):
             raise InputError(f"start must have shape (4, 4), not {first.shape}")
         self._state["position"], self._state["rotation"] = first[:3, 3], first[:3, :3]
         self._last_pose = np.array(self._wanted(0.0), float)
-        self._written = 0
 
     @property
     def given(self) -> float:
@@ -179,7 +188,7 @@ class SimulatedDevice(NonCopyable):
 
     def read(self, time: float) -> DeviceState:
         """Go on to a time [s], and tell where the handle is; times rise."""
-        steps = round(time * STEPS_PER_SECOND) - int(self._state["steps"])
+        steps = round(time * STEPS_PER_SECOND) - self._steps
         if steps > 0:
             wanted = np.asarray(self._wanted(time), float)
             count, positions, rotations = self._hosts
@@ -188,30 +197,25 @@ class SimulatedDevice(NonCopyable):
             rotations[0], rotations[1] = self._last_pose[:3, :3], wanted[:3, :3]
             self._launch.run()
             self._last_pose = wanted
-        pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = self._state["rotation"], self._state["position"]
+            self._steps += steps
+        pose, (rotation, position, velocity) = _STANDING.copy(), self._told
+        pose[:3, :3], pose[:3, 3] = rotation, position
         buttons = 0 if self._buttons is None else int(self._buttons(time))
-        return DeviceState(pose, self._state["velocity"].copy(), buttons)
+        return DeviceState(pose, velocity.copy(), buttons)
 
     def write(self, force: np.ndarray, torque: np.ndarray) -> None:
         """A force and a torque that act after the delay, until others do."""
-        acting, forces = self._line
-        slot = self._written % _LINE
-        acting[slot] = int(self._state["steps"]) + self._delay
-        forces[slot, :3], forces[slot, 3:] = force, torque
-        self._written += 1
+        written, begins, forces = self._line
+        step, last = self._steps + self._delay, (int(written[0]) - 1) % len(begins)
+        if written[0] == 0 or begins[last] != step:  # else it is instead of the last one
+            last = int(written[0]) % len(begins)
+            written[0] += 1
+        begins[last] = step
+        forces[last, :3], forces[last, 3:] = force, torque
 
     def close(self) -> None:
         """No force is left on it."""
-        self._line[0][:], self._line[1][:] = -1, 0.0
-
-
-def checked_axes(axes: Any) -> tuple[bool, ...]:
-    """Six truth values."""
-    values = tuple(axes) if np.ndim(axes) == 1 else ()
-    if len(values) != 6 or not all(value in (False, True) for value in values):
-        raise InputError(f"axes must be six truth values, x y z and the turns about them, not {axes!r}")
-    return tuple(bool(value) for value in values)
+        self._line[0][0] = self._state["acted"] = 0
 
 
 def _six(ways: float, turns: float) -> vec6d:

@@ -37,7 +37,7 @@ class TraceDevice(NonCopyable):
         header, rows = _read(name)
         if header == COLUMNS:
             self._times = rows[:, 0].tolist()
-            self._velocity, self._buttons = rows[:, 8:14], rows[:, 14].astype(int)
+            self._velocity, self._buttons = rows[:, 8:14], _buttons(rows[:, 14], name)
             poses = np.tile(np.eye(4), (len(rows), 1, 1))
             poses[:, :3, :3] = rotations_of(rows[:, 4:8], f"{name}: quaternions")
             poses[:, :3, 3] = rows[:, 1:4]
@@ -145,6 +145,15 @@ def _read(file: str) -> tuple[tuple[str, ...], np.ndarray]:
     if not np.isfinite(rows).all():
         raise InputError(f"{file}: line {int(np.argmax(~np.isfinite(rows).all(axis=1))) + 2} has a number that is none")
     return header, rows
+
+
+def _buttons(column: np.ndarray, file: str) -> np.ndarray:
+    """Buttons as whole numbers of at most 32 bits."""
+    wrong = (column != np.floor(column)) | (column < 0) | (column >= 2.0**32)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise InputError(f"{file}: line {at + 2} has buttons {column[at]:g}, which is no whole number of 32 bits")
+    return column.astype(np.int64)
 
 
 def _velocities(times: list[float], path: Path) -> np.ndarray:

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from tangere.hand.devices.device import ALL_AXES, DeviceLostError, DeviceState
+from tangere.hand.devices.device import ALL_AXES, DeviceLostError, DeviceState, checked_axes
+from tangere.hand.devices.handle_motion import turn_of, vector_of_turn
 from tangere.hand.devices.udp_packets import ForcePacket, StatePacket
-from tangere.motion import quaternions_of, rotations_of
-from tangere.runtime import InputError, not_negative, positive, whole
+from tangere.motion import as_poses, quaternions_of, rotations_of
+from tangere.runtime import InputError, not_negative, positive, to_numpy, whole
 
 _MOST = 2048  #: bytes of a packet that are looked at
 _AT_ONCE = 256  #: packets that one reading takes, so that a flood does not hold a loop up
@@ -60,6 +61,7 @@ class UdpDevice:
         self._state: StatePacket | None = None
         self._heard, self._sent, self._loop_time = -np.inf, 0, 0.0
         self._pose = np.eye(4)
+        self._first = np.eye(4)  # where the driver said first that it is
 
     @property
     def port(self) -> int:
@@ -136,7 +138,9 @@ class UdpDevice:
             pose = np.eye(4)
             pose[:3, :3] = rotations_of(quaternion[None], "quaternion")[0]
             pose[:3, 3] = newest.position
-            self._pose = pose
+            if self._state is None:
+                self._first = pose
+            self._pose = _measured(pose, self._first, newest.measured_axes)
             axes = np.array(newest.measured_axes, float)
             self._state = replace(newest, velocity=axes * newest.velocity)
             self.measured_axes, self.forced_axes = newest.measured_axes, newest.forced_axes
@@ -158,16 +162,22 @@ class UdpDriver:
         self, port: int, *, measured_axes: tuple[bool, ...] = ALL_AXES, forced_axes: tuple[bool, ...] = ALL_AXES
     ) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._address = ("127.0.0.1", whole(port, "port", 1))
-        self._axes = measured_axes, forced_axes
+        self._address = ("127.0.0.1", _checked_port(port, 1))
+        self._axes = checked_axes(measured_axes), checked_axes(forced_axes)
         self._number = 0
 
     def send(self, pose: np.ndarray, velocity: np.ndarray | None = None, buttons: int = 0) -> None:
         """Say where the device is: (4, 4), its velocity and spin (6,), its buttons."""
+        where = as_poses(pose, "pose")
+        if where.shape != (4, 4):
+            raise InputError(f"pose must have shape (4, 4), not {where.shape}")
+        speed = np.zeros(6) if velocity is None else to_numpy(velocity, "velocity")
+        if speed.shape != (6,):
+            raise InputError(f"velocity must be six numbers, of the origin and the spin, not of shape {speed.shape}")
         self._number += 1
         packet = StatePacket(
-            pose[:3, 3], quaternions_of(pose[None, :3, :3])[0], np.zeros(6) if velocity is None else velocity, buttons,
-            self._number, system_time.monotonic(), *self._axes,
+            where[:3, 3], quaternions_of(where[None, :3, :3])[0], speed, whole(buttons, "buttons"), self._number,
+            system_time.monotonic(), *self._axes,
         )  # fmt: skip
         self._socket.sendto(packet.packed(), self._address)
 
@@ -190,12 +200,32 @@ class UdpDriver:
         self._socket.close()
 
 
+def _measured(pose: np.ndarray, first: np.ndarray, axes: tuple[bool, ...]) -> np.ndarray:
+    """A pose that stands still, as it was at first, along and about the axes that are not measured."""
+    if all(axes):
+        return pose
+    seen, there = np.array(axes), first.copy()
+    there[:3, 3] = np.where(seen[:3], pose[:3, 3], first[:3, 3])
+    if seen[3:].any():
+        turn = np.where(seen[3:], vector_of_turn(pose[:3, :3] @ first[:3, :3].T), 0.0)
+        there[:3, :3] = turn_of(turn) @ first[:3, :3]
+    return there
+
+
+def _checked_port(port: int, least: int = 0) -> int:
+    number = whole(port, "port", least)
+    if number > 65535:
+        raise InputError(f"port must be at most 65535, not {number}")
+    return number
+
+
 def _listening(port: int) -> socket.socket:
     """A socket on the loopback interface that does not wait."""
+    number = _checked_port(port)
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        made.bind(("127.0.0.1", whole(port, "port")))
-    except (OSError, OverflowError) as error:
+        made.bind(("127.0.0.1", number))
+    except OSError as error:
         made.close()
         raise InputError(f"port: {port} cannot be listened on: {error}") from error
     made.setblocking(False)

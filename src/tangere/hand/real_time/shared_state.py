@@ -28,4 +28,4 @@ def packed_rows(message: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def unpacked_rows(head: np.ndarray, rows: np.ndarray) -> ContactRowSet:
     """The other way."""
-    return ContactRowSet.unpacked(np.concatenate([head["numbers"], rows["numbers"].ravel()]))
+    return ContactRowSet.of(head["numbers"], rows["numbers"])

@@ -10,7 +10,7 @@ import warp as wp
 from tangere.bvh.obb import box_axes, box_centre
 from tangere.geometry.obb import LONGEST
 from tangere.motion import RigidMotion
-from tangere.motion.bounds import motion_bounds_of, state_of
+from tangere.motion.bounds import motion_bounds_of, reparametrised_time, state_of
 from tangere.motion.joints import JointArrays, joint_motion
 from tangere.query.first_contact.rigid.conservative_advancement import (
     QueryArrays,
@@ -82,9 +82,10 @@ class BodyPaths:
 class StepHit:
     """The earliest contact of all pairs in one step; `time` > 1: none."""
 
-    time: wp.float64  #: of the clock of the pair
+    time: wp.float64  #: of the step
     pair: wp.int32  #: -1: none
     row: wp.int32  #: of the query about it
+    through: wp.bool  #: they overlap at the start
     unclear: wp.bool  #: pairs are in contact at 0 of which rounding hides whether they meet
 
 
@@ -240,29 +241,33 @@ def find_step_hits(
     total: int,
     rows: wp.array[wp.int32],
     starts: wp.array[wp.int32],
+    stride: int,
+    smooth: wp.array[wp.bool],
     hits: wp.array[EarliestHit],
     found: wp.array[StepHit],
 ):
     """The earliest of the kept pairs of a step: of equal times one that overlaps at the start, then the first.
 
-    count: pairs of a step, kept or not; total: of those kept in all steps.
+    count: pairs of a step, kept or not; total: of those kept in all steps; starts: the first of
+    them in each step, every `stride` entries; smooth: which clock each pair has.
     """
     step = first + wp.tid()
     best = StepHit()
     best.time = _NEVER
     best.pair = -1
-    through = bool(False)
-    i = starts[step * count]
+    i = starts[step * stride]
     while i < total and rows[i] < (step + 1) * count:
         hit = hits[i]
         if hit.time <= _ONE:
             pierced = hit.pierced >= 0
             if hit.time == _ZERO and not pierced:
                 best.unclear = True
-            if hit.time < best.time or (hit.time == best.time and pierced and not through):
-                best.time = hit.time
-                best.pair = rows[i] % count
+            pair = rows[i] % count
+            time = reparametrised_time(smooth[pair], hit.time)  # pairs may have different clocks
+            if time < best.time or (time == best.time and pierced and not best.through):
+                best.time = time
+                best.pair = pair
                 best.row = i
-                through = pierced
+                best.through = pierced
         i += 1
     found[step] = best

@@ -22,7 +22,7 @@ from tangere.query.clearance.traversal import (
     find_nearest_approach,
     lower_by_triangles,
 )
-from tangere.query.dispatch import engine_for
+from tangere.query.dispatch import answer, engine_for
 from tangere.query.distance.api import distance
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, batch_size, bodies_of
 from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
@@ -97,7 +97,7 @@ def least_clearance(
     """How near two rigid bodies come to each other between t = 0 and t = 1.
 
     Args:
-        a, b: meshes at rest or moving rigidly; n motions with n, or n with one.
+        a, b: meshes or analytic bodies at rest or moving rigidly, n motions with n, or n with one; `b` may be ground.
         accuracy: lower is at least (1 - accuracy) upper, as far as rounding allows; in (0, 1). Small ones are dear
             where bodies stay close.
         cap: clearance beyond it does not matter: lower is then (1 - accuracy) cap, upper inf [m]; one or (n,).
@@ -120,14 +120,16 @@ def least_clearance(
     check_accuracy(accuracy)
     if tolerance is not None:
         not_negative(tolerance, "tolerance")
-    engine_for("least_clearance", a, b)
+    if engine_for("least_clearance", a, b) != "meshes":
+        with using_threads(threads):
+            return answer("least_clearance", a, b, accuracy=accuracy, cap=cap, tolerance=tolerance, device=device)
     sides = bodies_of(a, "a"), bodies_of(b, "b")
     warn_of_doubted_units(a, b)
     single = all(bodies.count is None for bodies in sides)
     with using_threads(threads):
         count = batch_size(*sides)
         known = _measured(a, b, count, device)
-        bounds = np.minimum(known[0], np.inf if cap is None else _caps(cap, count))
+        bounds = np.minimum(known[0], np.inf if cap is None else caps_of(cap, count))
         found, lower = search_clearance(*sides, bounds, accuracy=accuracy, tolerance=tolerance, device=device)
     seen = found["time"] >= 0.0
     measured = ~seen & (known[0] <= bounds)
@@ -258,7 +260,8 @@ def check_accuracy(accuracy: float) -> None:
         raise InputError(f"accuracy must be between 0 and 1, not {described(accuracy)}")
 
 
-def _caps(cap: Arrays, count: int) -> np.ndarray:
+def caps_of(cap: Arrays, count: int) -> np.ndarray:
+    """(1,) or (count,) positive lengths beyond which clearance does not matter."""
     caps = np.atleast_1d(to_numpy(cap, "cap"))
     if caps.shape not in ((1,), (count,)) or not (caps > 0.0).all():
         raise InputError(f"cap must be a positive length, or one for each of {count} queries, not {described(cap)}")

@@ -20,7 +20,7 @@ from tangere.bvh.obb import ObbTree, refuse_tiny
 from tangere.geometry.triangles import MEET, UNSURE
 from tangere.motion import Rest
 from tangere.query.contacts.record import Kind
-from tangere.query.dispatch import TERRAIN, engine_for, is_analytic, kind_of, refuse_unsupported
+from tangere.query.dispatch import answer, engine_for
 from tangere.query.distance.cpu.search import find_nearest_in_eights
 from tangere.query.distance.cpu.simd_descent import NEARER_SCRATCH
 from tangere.query.distance.result import Distance
@@ -101,16 +101,8 @@ def distance(
     if threads is not None:
         with using_threads(threads):
             return distance(a, b, time=time, solid=solid, device=device)
-    if kind_of(b) == TERRAIN and engine_for("distance", a, b):
-        from tangere.query.distance.heightfield import heightfield_distance  # who does not ask does not load it
-
-        return heightfield_distance(a, b, time=time, device=device)
-    if is_analytic(a) or is_analytic(b):
-        from tangere.query.distance.convex.api import convex_distance
-
-        return convex_distance(a, b, time=time, device=device)
-    if not (isinstance(a, Mesh | Moving) and isinstance(b, Mesh | Moving)):
-        refuse_unsupported("distance", a, b)
+    if engine_for("distance", a, b) != "meshes":
+        return answer("distance", a, b, time=time, solid=solid, device=device)
     if solid:
         return _solid_distance(a, b, time, device)
     one, other = as_posed(a, time), as_posed(b, time)

@@ -1,4 +1,4 @@
-"""How far are many different pairs of meshes apart? All of them in one launch.
+"""How far are many different pairs of meshes apart? All of them in one launch; other things by `mixed_pairs`.
 
 Method: bodies at rest are a step in which nothing moves: the search for the least clearance (`query.clearance`) finds
         the nearest triangles of every pair, with a cap beyond which nothing is searched. What may meet is decided
@@ -29,7 +29,7 @@ wp.set_module_options(SOUND)
 
 
 def distances(
-    shapes: Sequence[Mesh],
+    shapes: Sequence[Any],
     a: Arrays,
     b: Arrays,
     poses_a: Arrays | None = None,
@@ -40,15 +40,15 @@ def distances(
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Distance:
-    """The distances of n pairs of meshes, any of `shapes` with any other.
+    """The distances of n pairs, any of `shapes` with any other.
 
     Args:
-        shapes: the meshes there are.
+        shapes: the meshes, analytic bodies and grounds there are; two grounds make no pair.
         a, b: which of them each pair is of, (n,) each.
         poses_a, poses_b: where these are, (n, 4, 4) or one for all; None means where the meshes have their vertices.
         cap: what is farther apart need not be told: upper is then inf, lower (1 - accuracy) cap, and there are no
             points [m]. None means no cap.
-        accuracy: lower is at least (1 - accuracy) upper, as far as rounding allows; in (0, 1).
+        accuracy: of meshes, lower is at least (1 - accuracy) upper, as far as rounding allows; in (0, 1).
         device: where to search; None means CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
 
@@ -69,6 +69,11 @@ def distances(
     check_accuracy(accuracy)
     if cap is not None:
         positive(cap, "cap")
+    if isinstance(shapes, Sequence) and not all(isinstance(shape, Mesh) for shape in shapes):
+        from tangere.query.distance.mixed_pairs import mixed_distances  # who does not ask does not load it
+
+        with using_threads(threads):
+            return mixed_distances(shapes, a, b, poses_a, poses_b, cap=cap, accuracy=accuracy, device=device)
     sides = [_bodies(shapes, which, poses, name) for which, poses, name in ((a, poses_a, "a"), (b, poses_b, "b"))]
     count = batch_size(*sides)
     poses = np.stack([np.broadcast_to(side.motion.pose(0.0), (count, 4, 4)) for side in sides], axis=1)

@@ -6,15 +6,13 @@ Known as: continuous collision detection, time of impact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import warp as wp
 
 from tangere.query.contacts.record import Contacts
-from tangere.query.dispatch import BODIES, TERRAIN, kind_of
-from tangere.query.first_contact.engines import answer
+from tangere.query.dispatch import BODIES, TERRAIN, answer, kind_of
 from tangere.query.first_contact.options import DeformingOptions, Mode, RigidOptions, SceneOptions, Start
 from tangere.query.first_contact.result import Candidates, FirstContact, FirstContacts
 from tangere.runtime import Arrays, InputError, using_threads
@@ -23,7 +21,7 @@ from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
 
 def first_contact(
-    a: Mesh | Moving | Iterable[Mesh | Moving],
+    a: Any,
     b: Any = None,
     *,
     allowed: Arrays | None = None,
@@ -40,12 +38,12 @@ def first_contact(
     """The earliest time in [0, 1] at which `a` touches `b`, or itself if there is no `b`, or any two of a list.
 
     Args:
-        a, b: meshes at rest or moving, `mesh.moving(motion)`: by `Linear` (every vertex its own way) or rigidly, by
-            `Twist`, `Screw`, `Path`, a link of a `Chain` …; or meshes or analytic bodies moving over a `Heightfield`,
-            `b`. All combine but `Linear` with a `Path` (ask about its segments one by one), and n motions with `Linear`
-            or a `Path`. Of terrain the upper surface is what touches: walls of holes and the border are no contacts,
-            `manifold` finds the depth there, and a motion that begins below ground is START. `a` may be a list of
-            meshes, at rest or in rigid motion: any two of them; `contacts.body_a` and `body_b` say which.
+        a, b: meshes or analytic bodies at rest or moving, `mesh.moving(motion)`: a mesh by `Linear` (every vertex its
+            own way), all rigidly, by `Twist`, `Screw`, `Path`, a link of a `Chain` …; `b` may be a `Heightfield`. All
+            combine (the page "Who answers what" is the table) but n motions with `Linear` or a `Path` of meshes. Of
+            terrain the upper surface is what touches: walls of holes and the border are no contacts, `manifold` finds
+            the depth there, and a motion that begins below ground is START. `a` may be a list of these, ground too: any
+            two that do not both rest; with a list `b`, one of each: `contacts.body_a` and `body_b` say which.
         allowed: of a list, pairs of bodies that may touch, (k, 2), by number or by name.
         mode: "sound" is never late; "exact" decides what rounding leaves open (Linear motion); "published" is the
             method as its document prints it, not safe.
@@ -56,7 +54,7 @@ def first_contact(
         separation: distance that already counts as contact [m].
         tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
             size of the query.
-        solid: bodies are solid: one that begins inside another is START, with a contact of kind INSIDE; later none can
+        solid: meshes are solid: one that begins inside another is START, with a contact of kind INSIDE; later none can
             get in without touching. Closed meshes whose triangles agree, at rest or moving; others are refused.
         options: of one engine: `DeformingOptions(broad_phase=)` of meshes in Linear motion, `RigidOptions(contacts=,
             recession=)` of meshes in rigid motion, `SceneOptions(broad_phase=)` of a list.

@@ -1,8 +1,7 @@
 """The engines of first contact that the table of questions names, each loaded when it is first asked.
 
-`answer` looks the engine up (`tangere.query.dispatch`) and calls it. The engines take the options that all have as
-keywords, and an object of their own for what only they have. Every other question has one engine, the function of that
-name in its own part, which asks the table only for what it does not know (`refuse_unsupported`).
+`dispatch.answer` looks the engine up and calls it. The engines take the options that all have as keywords, and an
+object of their own for what only they have.
 """
 
 from __future__ import annotations
@@ -10,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tangere.motion import Linear, Rest
-from tangere.query.dispatch import engine_for
+from tangere.motion import Linear, Path, Rest
+from tangere.query.dispatch import MESH, RIGID, kind_of
 from tangere.query.first_contact.options import DeformingOptions, RigidOptions, SceneOptions
 from tangere.runtime import InputError, published
 from tangere.shape import Moving
 
 EngineOptions = TypeVar("EngineOptions", DeformingOptions, RigidOptions, SceneOptions)
-
-
-def answer(question: str, a: Any, b: Any = None, **options: Any) -> Any:
-    """What the engine for the question and the two things answers."""
-    return ENGINES[engine_for(question, a, b)](a, b, **options)
 
 
 def _deforming(a: Any, b: Any, *, options: Any, **common: Any) -> Any:
@@ -53,10 +47,40 @@ def _path(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
 
 
 def _scene(a: Any, b: None, *, mode: Any, options: Any, allowed: Any = None, **common: Any) -> Any:
+    _only_sound(mode, "a list of bodies")
+    own = _own(options, SceneOptions, "a list of bodies")
+    if not all(kind_of(body) in (MESH, RIGID) for body in a):
+        from tangere.query.first_contact.body_lists import lists_first_contact
+
+        return lists_first_contact(a, None, allowed=allowed, options=own, **common)
     from tangere.query.first_contact.rigid.scene import scene_first_contact
 
-    _only_sound(mode, "a list of bodies")
-    return scene_first_contact(a, allowed=allowed, options=_own(options, SceneOptions, "a list of bodies"), **common)
+    return scene_first_contact(a, allowed=allowed, options=own, **common)
+
+
+def _lists(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.body_lists import lists_first_contact
+
+    _only_sound(mode, "lists of bodies")
+    return lists_first_contact(a, b, options=_own(options, SceneOptions, "lists of bodies"), **common)
+
+
+def _stretches(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    from tangere.query.first_contact.stretches import first_contact_by_stretches
+
+    _only_sound(mode, "a deforming mesh and something along a Path")
+    _no_options(options, "a deforming mesh and something along a Path")
+    return first_contact_by_stretches(a, b, **common)
+
+
+def _deforming_convex(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
+    _only_sound(mode, "a deforming mesh and analytic bodies")
+    _no_options(options, "a deforming mesh and analytic bodies")
+    if any(isinstance(thing, Moving) and isinstance(thing.motion, Path) for thing in (a, b)):
+        return _stretches(a, b, mode=mode, options=options, **common)
+    from tangere.query.first_contact.deforming_convex.api import deforming_convex_first_contact
+
+    return deforming_convex_first_contact(a, b, **common)
 
 
 def _mixed(a: Any, b: Any, *, mode: Any, options: Any, **common: Any) -> Any:
@@ -105,18 +129,23 @@ def _candidates(a: Any, b: Any, **common: Any) -> Any:
     return deforming_candidates(a, b, **common)
 
 
-#: By their names in the table.
-ENGINES: dict[str, Callable[..., Any]] = {
-    "deforming": _deforming,
-    "rigid": _rigid,
-    "path": _path,
-    "scene": _scene,
-    "mixed": _mixed,
-    "heightfield": _heightfield,
-    "mesh_heightfield": _mesh_heightfield,
-    "convex": _convex,
-    "all_contacts": _all_contacts,
-    "candidates": _candidates,
+#: By question, and by their names in the table.
+ENGINES: dict[str, dict[str, Callable[..., Any]]] = {
+    "first_contact": {
+        "deforming": _deforming,
+        "rigid": _rigid,
+        "path": _path,
+        "scene": _scene,
+        "lists": _lists,
+        "mixed": _mixed,
+        "stretches": _stretches,
+        "heightfield": _heightfield,
+        "mesh_heightfield": _mesh_heightfield,
+        "convex": _convex,
+        "deforming_convex": _deforming_convex,
+    },
+    "all_contacts": {"all_contacts": _all_contacts},
+    "candidates": {"candidates": _candidates},
 }
 
 

@@ -14,6 +14,7 @@ Known as: envelope theorem (Danskin 1967); implicit function theorem for event t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,9 @@ from tangere.query.clearance.api import LeastClearance
 from tangere.query.contacts.record import Kind, Status
 from tangere.query.distance.api import Distance
 from tangere.query.first_contact.result import FirstContact, FirstContacts
-from tangere.query.gradients.approach import SHORT, Approach, Instant
+from tangere.query.gradients.approach import SHORT, Approach, Instant, extent_of
 from tangere.query.gradients.result import BodyGradients, Gradients, GradientStatus
-from tangere.query.gradients.ties import find_ties
+from tangere.query.gradients.ties import find_ties, points_jump
 from tangere.query.intersection.posed import as_posed
 from tangere.runtime import (
     Arrays,
@@ -40,6 +41,7 @@ from tangere.runtime import (
     using_threads,
 )
 from tangere.shape import Moving
+from tangere.shape.analytic import Analytic
 from tangere.shape.mesh import Mesh
 
 #: What comes within this part of the bodies' size of the nearest is as near; of contacts, of what is left of the gap.
@@ -51,8 +53,8 @@ _S = GradientStatus
 
 def distance(
     found: Distance,
-    a: Mesh | Moving,
-    b: Mesh | Moving,
+    a: Mesh | Analytic | Moving,
+    b: Mesh | Analytic | Moving,
     *,
     time: Arrays = 0.0,
     tie: float | None = None,
@@ -91,10 +93,51 @@ def distance(
     return _gradients(bodies, here, here.apart, status, np.ones(len(times)), single)
 
 
+def distance_status(
+    shapes: Sequence[Mesh | Analytic],
+    which: np.ndarray,
+    poses: tuple[np.ndarray, np.ndarray],
+    points: tuple[np.ndarray, np.ndarray],
+    normals: np.ndarray,
+    upper: np.ndarray,
+    *,
+    tie: float | None = None,
+    device: wp.Device,
+) -> np.ndarray:
+    """(n,) `GradientStatus` of the distances of n pairs of bodies, any of `shapes` with any other.
+
+    Args:
+        which: of the shapes each pair is of, (n, 2).
+        poses: where these are, (n, 4, 4) each.
+        points: the nearest, in the world, (n, 3) each.
+        normals: from b to a there, (n, 3), unit.
+        upper: the distances, (n,); inf where they are not known.
+        tie: as for `distance`.
+    """
+    status = np.where(upper > 0.0, _S.SMOOTH, _S.TOUCHING)
+    status[~np.isfinite(upper)] = _S.FREE
+    analytic = np.array([isinstance(shape, Analytic) for shape in shapes])[which].any(axis=1)
+    size = np.array([extent_of(shape) for shape in shapes])[which].sum(axis=1)
+    rows = np.flatnonzero((status == _S.SMOOTH) & ~analytic)
+    if len(rows):
+        meshes = tuple(shape for shape in shapes if isinstance(shape, Mesh))
+        number = np.cumsum([isinstance(shape, Mesh) for shape in shapes]) - 1
+        near = TIE * size[rows] if tie is None else np.full(len(rows), not_negative(tie, "tie"))
+        given = [tuple(part[rows] for part in both) for both in (poses, points)]
+        status[rows[find_ties(meshes, number[which[rows]], *given, normals[rows], near, device)]] = _S.TIE
+    rows = np.flatnonzero((status == _S.SMOOTH) & analytic)
+    for one, other in np.unique(which[rows], axis=0):
+        mine = rows[(which[rows] == [one, other]).all(axis=1)]
+        given = [tuple(part[mine] for part in both) for both in (poses, points)]
+        jump = points_jump((shapes[one], shapes[other]), *given, float(size[mine[0]]), device)
+        status[mine[jump]] = _S.TIE
+    return status.astype(np.uint8)
+
+
 def clearance(
     found: LeastClearance,
-    a: Mesh | Moving,
-    b: Mesh | Moving,
+    a: Mesh | Analytic | Moving,
+    b: Mesh | Analytic | Moving,
     *,
     tie: float | None = None,
     device: str | wp.Device | None = None,
@@ -133,8 +176,8 @@ def clearance(
 
 def time(
     found: FirstContact | FirstContacts,
-    a: Mesh | Moving,
-    b: Mesh | Moving,
+    a: Mesh | Analytic | Moving,
+    b: Mesh | Analytic | Moving,
     *,
     separation: float = 0.0,
     grazing: float = 1e-3,
@@ -215,16 +258,20 @@ def through(body: Mesh | Moving, times: Arrays, points: Arrays, slopes: Arrays) 
     return BodyGradients(body, False, when, poses, rows[1], rows[0], none, np.zeros((len(when), 3)))
 
 
-def _check_body(body: Any, name: str) -> None:
-    if not isinstance(body.shape if isinstance(body, Moving) else body, Mesh):
-        raise UnsupportedError(f"gradients are of meshes, at rest or moving; {name} is {described(body)}")
+def _check_body(body: Any, name: str, kinds: Any = Mesh) -> None:
+    shape = body.shape if isinstance(body, Moving) else body
+    if not isinstance(shape, kinds):
+        told = "meshes" if kinds is Mesh else "meshes and analytic bodies"
+        raise UnsupportedError(f"gradients are of {told}, at rest or moving; {name} is {described(body)}")
+    if isinstance(shape, Analytic) and len(shape) != 1:
+        raise UnsupportedError(f"gradients are of one analytic body; {name} has {len(shape)}")
 
 
 def _check(found: Any, kinds: Any, question: str, a: Any, b: Any) -> None:
     if not isinstance(found, kinds):
         raise InputError(f"found must be what tg.{question} answers, not {described(found)}")
-    _check_body(a, "a")
-    _check_body(b, "b")
+    _check_body(a, "a", Mesh | Analytic)
+    _check_body(b, "b", Mesh | Analytic)
     count = 1 if np.ndim(getattr(found, "upper", getattr(found, "time", 0.0))) == 0 else None
     if count is None and any(isinstance(getattr(body, "motion", None), Linear) for body in (a, b)):
         raise UnsupportedError("n answers are of rigid motions; of Linear ones gradients are taken one at a time")
@@ -247,9 +294,13 @@ def _tie(tie: float | None, default: float) -> float:
 def _with_ties(bodies: Approach, here: Instant, status: np.ndarray, tie: float, device: wp.Device) -> np.ndarray:
     """The status, TIE where other features are as near."""
     rows = np.flatnonzero(status == _S.SMOOTH)
-    if len(rows):
+    if len(rows) and bodies.analytic:
         poses, points = ((one[rows], other[rows]) for one, other in (here.poses, here.points))
-        tied = find_ties(here.meshes, poses, points, here.normal[rows], np.full(len(rows), tie), device)
+        status[rows[points_jump(here.meshes, poses, points, bodies.size, device)]] = _S.TIE
+    elif len(rows):
+        poses, points = ((one[rows], other[rows]) for one, other in (here.poses, here.points))
+        which = np.tile(np.arange(2), (len(rows), 1))
+        tied = find_ties(here.meshes, which, poses, points, here.normal[rows], np.full(len(rows), tie), device)
         status[rows[tied]] = _S.TIE
     return status
 

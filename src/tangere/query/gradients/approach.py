@@ -18,6 +18,7 @@ from tangere.motion import Linear, Rest
 from tangere.query.distance.api import Distance, distance
 from tangere.query.intersection.posed import as_posed
 from tangere.shape import Moving
+from tangere.shape.analytic import HULL, Analytic
 from tangere.shape.mesh import Mesh
 
 #: A contact is looked at where bodies are still this part of their size apart: nearer, rounding would turn the normal.
@@ -34,7 +35,7 @@ class Instant:
 
     times: np.ndarray  #: (n,)
     poses: tuple[np.ndarray, np.ndarray]  #: of a and of b, (n, 4, 4)
-    meshes: tuple[Mesh, Mesh]  #: of a and of b; where they deform as they are then
+    meshes: tuple[Mesh | Analytic, Mesh | Analytic]  #: of a and of b; where they deform as they are then
     apart: np.ndarray  #: (n,) [m]
     points: tuple[np.ndarray, np.ndarray]  #: the nearest, in the world, (n, 3)
     normal: np.ndarray  #: (n, 3)
@@ -59,9 +60,10 @@ class Instant:
 class Approach:
     """n pairs of bodies, to be looked at at one time each."""
 
-    def __init__(self, a: Mesh | Moving, b: Mesh | Moving, device: wp.Device) -> None:
+    def __init__(self, a: Mesh | Analytic | Moving, b: Mesh | Analytic | Moving, device: wp.Device) -> None:
         self.a, self.b, self._device = a, b, device
-        self.size = sum(_mesh(body).extent for body in (a, b))
+        self.size = sum(extent_of(_shape(body)) for body in (a, b))
+        self.analytic = any(isinstance(_shape(body), Analytic) for body in (a, b))
 
     def at(self, times: np.ndarray) -> Instant:
         """The nearest points at times, (n,)."""
@@ -71,7 +73,7 @@ class Approach:
 
     def of(self, found: Distance, times: np.ndarray, at: Any) -> Instant:
         """What a distance at times says; `at` is the time as `distance` was given it."""
-        posed = [as_posed(body, at) for body in (self.a, self.b)]
+        posed = [_posed(body, at) for body in (self.a, self.b)]
         count = len(times)
         columns = {
             name: np.asarray(value).reshape(count, *_SHAPES.get(name, ())) for name, value in vars(found).items()
@@ -86,8 +88,8 @@ class Approach:
         against = np.nan_to_num(velocities[0] - velocities[1])
         return Instant(
             times,
-            tuple(np.broadcast_to(one.poses, (count, 4, 4)) for one in posed),
-            (posed[0].mesh, posed[1].mesh),
+            tuple(np.broadcast_to(poses, (count, 4, 4)) for _, poses in posed),
+            (posed[0][0], posed[1][0]),
             columns["upper"],
             points,
             normal,
@@ -150,19 +152,37 @@ class Approach:
 _SHAPES = dict.fromkeys(("point_a", "point_b", "normal", "weights_a", "weights_b"), (3,))
 
 
-def _mesh(body: Mesh | Moving) -> Mesh:
-    return body.shape if isinstance(body, Moving) else body  # pyright: ignore[reportReturnType]
+def _shape(body: Mesh | Analytic | Moving) -> Any:
+    return body.shape if isinstance(body, Moving) else body
+
+
+def extent_of(shape: Mesh | Analytic) -> float:
+    """The size of a body [m]."""
+    if isinstance(shape, Mesh):
+        return shape.extent
+    record = shape.records[0]
+    corners = shape.hull.corners * record["half"] if shape.kind == HULL else record["half"]
+    return 2.0 * float(np.linalg.norm(corners, axis=-1).max() + record["radius"])
+
+
+def _posed(body: Mesh | Analytic | Moving, at: Any) -> tuple[Any, np.ndarray]:
+    """A body, and the poses of the frame that moves it."""
+    shape = _shape(body)
+    if isinstance(shape, Mesh):
+        posed = as_posed(body, at)  # pyright: ignore[reportArgumentType]
+        return posed.mesh, posed.poses
+    return shape, (body.motion.pose(at) if isinstance(body, Moving) else np.eye(4)).reshape(-1, 4, 4)
 
 
 def _velocity(
-    body: Mesh | Moving, times: np.ndarray, points: np.ndarray, faces: np.ndarray, shares: np.ndarray
+    body: Mesh | Analytic | Moving, times: np.ndarray, points: np.ndarray, faces: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
     """(n, 3) of points of a body, which are where they are told in the world."""
     motion = getattr(body, "motion", None)
     if motion is None or isinstance(motion, Rest):
         return np.zeros_like(points)
     if isinstance(motion, Linear):
-        way = (motion.end - _mesh(body).vertices)[_mesh(body).faces[faces]]
+        way = (motion.end - _shape(body).vertices)[_shape(body).faces[faces]]
         return np.einsum("nk,nki->ni", shares, way)
     angular, linear = motion.twist(times)
     return linear + np.cross(angular, points)

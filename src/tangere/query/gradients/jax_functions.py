@@ -12,7 +12,7 @@ import numpy as np
 import warp as wp
 
 from tangere.query.gradients.array_functions import batch_shape, check_mesh, distance_slopes, motion_slopes
-from tangere.runtime import needs_extra
+from tangere.runtime import InputError, described, needs_extra
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -42,12 +42,12 @@ def jax_distance(
     jax, jnp = _jax()
     check_mesh(a, "a")
     check_mesh(b, "b")
-    poses_a = jnp.asarray(poses_a, _real(jnp, poses_a))
-    poses_b = jnp.eye(4, dtype=poses_a.dtype) if poses_b is None else jnp.asarray(poses_b, poses_a.dtype)
+    poses_a = _reals(jnp, poses_a, "poses_a")
+    poses_b = jnp.eye(4, dtype=poses_a.dtype) if poses_b is None else _reals(jnp, poses_b, "poses_b", poses_a.dtype)
     batch_shape((poses_a.shape, (4, 4), "poses_a"), (poses_b.shape, (4, 4), "poses_b"))
     vertices = [
-        jnp.asarray(mesh.vertices if given is None else given, poses_a.dtype)
-        for mesh, given in ((a, vertices_a), (b, vertices_b))
+        _reals(jnp, mesh.vertices if given is None else given, name, poses_a.dtype)
+        for mesh, given, name in ((a, vertices_a, "vertices_a"), (b, vertices_b, "vertices_b"))
     ]
     for name, part, mesh in (("vertices_a", vertices[0], a), ("vertices_b", vertices[1], b)):
         batch_shape((part.shape, mesh.vertices.shape, name))
@@ -137,10 +137,10 @@ def jax_clearance(
 def _of_motion(question: str, a: Any, b: Any, given: tuple[Any, ...], device: Any, options: Any) -> Any:
     jax, jnp = _jax()
     check_mesh(a, "a")
-    kind = _real(jnp, given[0])
-    parts = [jnp.asarray(part, kind) for part in given]
     ends = (4, 4), (3,), (3,)
     names = "start", "displacement", "rotation"
+    kind = _reals(jnp, given[0], names[0]).dtype
+    parts = [_reals(jnp, part, name, kind) for part, name in zip(given, names, strict=True)]
     batch_shape(*((part.shape, end, name) for part, end, name in zip(parts, ends, names, strict=True)))
 
     def shapes_of(those: Any) -> Any:
@@ -176,10 +176,15 @@ def _jax() -> tuple[Any, Any]:
     return jax, jax.numpy
 
 
-def _real(jnp: Any, given: Any) -> Any:
-    """The type of an array of numbers that are not whole."""
-    kind = jnp.asarray(given).dtype
-    return kind if jnp.issubdtype(kind, jnp.floating) else jnp.asarray(0.0).dtype
+def _reals(jnp: Any, given: Any, name: str, kind: Any = None) -> Any:
+    """An array of numbers that are not whole: of their own kind, or of the one told."""
+    try:
+        array = jnp.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an array of numbers, not {described(given)}") from error
+    if kind is None:
+        kind = array.dtype if jnp.issubdtype(array.dtype, jnp.floating) else jnp.asarray(0.0).dtype
+    return array.astype(kind)
 
 
 def _differentiable(jax: Any, asked: Any, forward: Any, backward: Any) -> Any:

@@ -13,6 +13,7 @@ from tangere.motion import Path, Screw, Twist
 from tangere.query.gradients.motion_sensitivity import by_path, by_screw, by_twist
 from tangere.runtime import InputError, to_numpy
 from tangere.shape import Moving
+from tangere.shape.analytic import Analytic
 from tangere.shape.mesh import Mesh
 
 
@@ -39,7 +40,7 @@ class BodyGradients:
     to the pose as it is: p + v, exp(w) R. What a body's motion does not have is None.
     """
 
-    body: Mesh | Moving
+    body: Mesh | Analytic | Moving
     single: bool
     times: np.ndarray  #: (n,) of the answers
     poses: np.ndarray  #: (n, 4, 4) where the body is then
@@ -88,6 +89,8 @@ class BodyGradients:
     def corners(self) -> np.ndarray:
         """(3,) numbers of the vertices that `vertices` is about; -1 where there is none."""
         mesh = self.body.shape if isinstance(self.body, Moving) else self.body
+        if isinstance(mesh, Analytic):
+            return self._one(np.full((len(self.faces), 3), -1))
         known = (self.faces >= 0)[:, None]
         return self._one(np.where(known, mesh.faces[np.where(self.faces >= 0, self.faces, 0)], -1))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from tangere.query.dispatch import TERRAIN, engine_for, is_analytic, kind_of, refuse_unsupported
+from tangere.query.dispatch import answer, engine_for
 from tangere.query.intersection.cpu.search import prepared_search
 from tangere.query.intersection.posed import as_posed
 from tangere.query.intersection.self_intersection import intersects_itself
@@ -48,8 +48,7 @@ def intersecting_pairs(
         >>> len(intersecting_pairs(box, box.at([[1, 0, 0, 3], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])))
         0
     """
-    if not (isinstance(a, Mesh | Moving) and isinstance(b, Mesh | Moving)):
-        refuse_unsupported("intersecting_pairs", a, b)
+    engine_for("intersecting_pairs", a, b)
     with using_threads(threads):
         found = meeting_triangles(a, b, time, device, every=True, prepared=prepared_search)
     return found[np.lexsort((found[:, 1], found[:, 0]))]
@@ -81,18 +80,9 @@ def intersects(
         >>> tg.intersects(tg.Sphere(0.2), tg.Box([1, 1, 1]), device="cpu")
         True
     """
-    if kind_of(b) == TERRAIN and engine_for("intersects", a, b):
-        from tangere.query.distance.heightfield import heightfield_distance  # who does not ask does not load it
-
+    if engine_for("intersects", a, b) != "meshes":
         with using_threads(threads):
-            return bool(np.any(heightfield_distance(a, b, time=time, device=device).upper == 0.0))
-    if b is not None and (is_analytic(a) or is_analytic(b)):
-        from tangere.query.distance.convex.api import convex_bodies_meet
-
-        with using_threads(threads):
-            return convex_bodies_meet(a, b, time=time, device=device)
-    if not (isinstance(a, Mesh | Moving) and (b is None or isinstance(b, Mesh | Moving))) or is_analytic(a):
-        refuse_unsupported("intersects", a, b)
+            return answer("intersects", a, b, time=time, solid=solid, device=device)
     if solid:
         return _solids_meet(a, b, time, device, threads)
     if b is None:

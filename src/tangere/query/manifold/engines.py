@@ -1,26 +1,30 @@
 """Where do two bodies touch? The engines of contact manifolds, each loaded when it is first asked.
 
-`manifold` is what people call. Bodies on ground are answered by `api`, two analytic bodies by `convex`.
+`manifold` is what people call. Bodies on ground are answered by `api`, two analytic bodies by `convex`, meshes by
+`mesh`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import warp as wp
 
+from tangere.motion import Path, Rigid
 from tangere.query.contacts.record import Contacts
-from tangere.query.dispatch import is_analytic, refuse_unsupported
-from tangere.runtime import Arrays, InputError, not_negative
+from tangere.query.dispatch import TERRAIN, is_analytic, kind_of, refuse_unsupported
+from tangere.runtime import Arrays, InputError, not_negative, to_numpy
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
 from tangere.shape.heightfield import Heightfield, TiledHeightfield
+from tangere.shape.mesh import Mesh
 
 
 def manifold(
-    a: Analytic | Moving,
-    b: Analytic | Moving | Heightfield | TiledHeightfield | Sequence[Heightfield | TiledHeightfield],
+    a: Analytic | Mesh | Moving,
+    b: Analytic | Mesh | Moving | Heightfield | TiledHeightfield | Sequence[Heightfield | TiledHeightfield],
     *,
     time: Arrays = 0.0,
     world: Arrays | None = None,
@@ -32,20 +36,26 @@ def manifold(
     """Where n bodies rest on the ground, or lie on n other bodies: points, normals, gaps.
 
     Args:
-        a: placed cylinders, spheres, capsules, boxes, cones or convex meshes.
-        b: the ground, in memory or in tiles, or one for each of several worlds; or other bodies, n with n or n with 1.
+        a: placed cylinders, spheres, capsules, boxes, cones or convex meshes; or a mesh. Meshes are surfaces.
+        b: the ground, in memory or in tiles, or one for each of several worlds; or other bodies, or a mesh, n with n or
+            n with 1.
         time: of bodies that move, the instant in [0, 1], one or (n,).
         world: with several terrains, the number of each body's, shape (n,).
         mode: "sound"; or "published": the algorithm as printed, for cylinders on ground, which misses contacts.
         distance: gaps up to this count [m]; None means a hundredth: on ground of the body's radius (of a hull: of half
-            its thickness), of two bodies of their size.
+            its thickness), of two bodies of their size, of a body and a mesh of the body's, of meshes of half of the
+            smaller one's.
         device: where to compute; None means where the poses are, else CUDA if present.
         threads: CPU threads; None means all, or TANGERE_THREADS.
 
     Returns:
         Contacts by rising body or pair (`query`), with gaps: negative inside. On ground at most four for each group of
         like normals; of two bodies all corners of the polygon that they have in common, on discs eight points of the
-        rim as well. `key` names body point and ground feature, or the corner, for warm starts.
+        rim and middles of arcs as well; with a mesh as many as say all that the others say. `key` names body point and
+        ground feature, or the corner, for warm starts.
+
+    Raises:
+        UnsupportedError: two meshes that pass through each other, or a mesh below the ground: ask `tg.depth`.
 
     Example:
         >>> import numpy as np, tangere as tg
@@ -59,19 +69,63 @@ def manifold(
         >>> found.gap.round(9).tolist(), found.normal[0].round(9).tolist()
         ([-0.01, -0.01, -0.01, -0.01], [-0.0, -0.0, 1.0])
     """
-    if is_analytic(b):
-        if not is_analytic(a):
-            refuse_unsupported("manifold", a, b)
-        from tangere.query.manifold.convex.api import convex_manifold
-
+    if is_analytic(b) or is_surface(a) or is_surface(b):
+        engine = _engine_of_two(a, b)
         if mode != "sound":
             raise InputError(f"manifolds of two bodies know the mode 'sound', not {mode!r}")
         if world is not None:
             raise InputError("world says which of several terrains each body is on: two bodies have none")
         if distance is not None:
             not_negative(distance, "distance")
-        return convex_manifold(a, b, time=time, distance=distance, device=device, threads=threads)
+        return engine(a, b, time=time, distance=distance, device=device, threads=threads)
     from tangere.query.manifold.api import heightfield_manifold
 
+    if isinstance(a, Moving) and is_analytic(a) and kind_of(b) == TERRAIN:
+        if not isinstance(a.motion, (Rigid, Path)):
+            refuse_unsupported("manifold", a, b)
+        a = a.shape.at(a.motion.pose(to_numpy(time, "time")))
     options: dict[str, Any] = {"world": world, "mode": mode, "distance": distance, "device": device, "threads": threads}
     return heightfield_manifold(a, b, **options)
+
+
+def _engine_of_two(a: Any, b: Any) -> Callable[..., Contacts]:
+    """Who answers about two bodies, or a mesh and the ground."""
+    if is_analytic(a) and is_analytic(b):
+        from tangere.query.manifold.convex.api import convex_manifold
+
+        return convex_manifold
+    if is_surface(a) and kind_of(b) == TERRAIN:
+        from tangere.query.manifold.mesh.surfaces import ground_manifold
+
+        return ground_manifold
+    if is_surface(a) and is_surface(b):
+        from tangere.query.manifold.mesh.surfaces import mesh_manifold
+
+        return mesh_manifold
+    if (is_analytic(a) or is_surface(a)) and (is_analytic(b) or is_surface(b)):
+        from tangere.query.manifold.mesh.api import body_on_mesh_manifold
+
+        return body_on_mesh_manifold if is_analytic(a) else swapped(body_on_mesh_manifold)
+    refuse_unsupported("manifold", a, b)
+
+
+def is_surface(thing: Any) -> bool:
+    """Whether this is a mesh, at rest or moving."""
+    return isinstance(thing.shape if isinstance(thing, Moving) else thing, Mesh)
+
+
+def swapped(engine: Callable[..., Contacts]) -> Callable[..., Contacts]:
+    """The engine for the second thing first."""
+
+    def answer(a: Any, b: Any, **options: Any) -> Contacts:
+        found = engine(b, a, **options)
+        return replace(
+            found,
+            point_a=found.point_b,
+            point_b=found.point_a,
+            normal=-found.normal,
+            feature_a=found.feature_b,
+            feature_b=found.feature_a,
+        )
+
+    return answer

@@ -10,10 +10,10 @@ Known as: continuous collision checking of a path, assembly (disassembly) path v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import warp as wp
@@ -21,10 +21,8 @@ import warp as wp
 from tangere.motion import Path, Rest
 from tangere.query.clearance.api import check_accuracy
 from tangere.query.contacts.record import Contacts, Status, contact_facts
-from tangere.query.containment.api import check_solid, starting_inside
-from tangere.query.first_contact.options import RigidOptions
-from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
-from tangere.query.first_contact.rigid.bodies import MovingBodies
+from tangere.query.containment.api import check_solid
+from tangere.query.dispatch import TERRAIN, is_analytic, kind_of
 from tangere.query.first_contact.skin import Skin, mesh_without_skin
 from tangere.query.path_check.clearance_profile import Clearance, PathQuestion, clearance_profile
 from tangere.query.path_check.segments import PathSegments
@@ -92,8 +90,8 @@ class PathCheck:
 
 
 def check_path(
-    part: Mesh,
-    obstacles: Mesh | Moving | Sequence[Mesh | Moving],
+    part: Any,
+    obstacles: Any,
     path: Path,
     *,
     start: Literal["checked", "leaving"] = "checked",
@@ -111,8 +109,8 @@ def check_path(
     """First contact of `part` along the whole path, the verdict on every segment, and the clearance over time.
 
     Args:
-        part: in its own frame; the path's poses place it in the world.
-        obstacles: meshes at rest, where they are or by `mesh.moving(Rest(pose))`.
+        part: a mesh or an analytic body in its own frame; the path's poses place it in the world.
+        obstacles: meshes and analytic bodies at rest, where they are or by `mesh.moving(Rest(pose))`, and ground.
         path: screws through poses.
         start: "leaving" is for a part that is in contact where it is mounted: contacts shallower than `skin` are
             ignored, and the clearance is that of the part without its skin.
@@ -146,6 +144,9 @@ def check_path(
     if cap is not None:
         positive(cap, "cap")
     taken = None
+    kind = _question(part, things)
+    if kind is not PathQuestion and (solid or start != "checked"):
+        raise InputError("solid=True and start='leaving' are for meshes: analytic bodies and ground are solid anyway")
     if start == "leaving":
         part, taken = mesh_without_skin(part, things, skin)
         tolerance = taken.tolerance(tolerance, part.extent)
@@ -158,21 +159,11 @@ def check_path(
         for number, thing in enumerate(things):
             check_solid(thing, f"obstacle {number}")
     with using_threads(threads), _reported(progress) as report:
-        question = PathQuestion(part, things, path, separation, tolerance, solid, device, report)
+        question = kind(part, things, path, separation, tolerance, solid, device, report)
         status = np.zeros((len(things), len(path)), np.uint8)
         times, uppers = np.full(status.shape, np.inf), np.full(status.shape, np.inf)
         for number, thing, block in question.blocks(0):
-            found = rigid_first_contacts(
-                MovingBodies((part,), path.segments[block]),
-                thing,
-                separation=separation,
-                tolerance=tolerance,
-                details=False,
-                device=device,
-            )
-            if solid:
-                starts = part.moving(Rest(path.pose(path.times[:-1][block])))
-                found = starting_inside(found, starts, thing, device=device)
+            found = question.first_contacts(thing, block)
             status[number, block] = found.status
             times[number, block], uppers[number, block] = found.time, found.time_upper
         segments = PathSegments.of(path, status, times, uppers)
@@ -181,6 +172,15 @@ def check_path(
         if taken is not None:
             clearance = clearance.with_skin(taken.deepest)
         return replace(_verdict(question, segments, clearance), skin=taken)
+
+
+def _question(part: Any, things: list[Any]) -> type[PathQuestion]:
+    """What asks about meshes, or about other things too."""
+    if all(isinstance(thing.shape if isinstance(thing, Moving) else thing, Mesh) for thing in (part, *things)):
+        return PathQuestion
+    from tangere.query.path_check.bodies import BodyPathQuestion  # who does not ask does not load it
+
+    return BodyPathQuestion
 
 
 @contextmanager
@@ -197,20 +197,24 @@ def _reported(progress: Progress | bool) -> Iterator[Progress | None]:
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
-def _obstacles(part: Mesh, obstacles: Mesh | Moving | Sequence[Mesh | Moving], path: Path) -> list[Mesh | Moving]:
-    if not isinstance(part, Mesh):
-        raise InputError(f"the part must be a Mesh, not {type(part).__name__}: the path says where it is")
+def _obstacles(part: Any, obstacles: Any, path: Path) -> list[Any]:
+    single = isinstance(part, Mesh) or (is_analytic(part) and not isinstance(part, Moving) and len(part) == 1)
+    if not single:
+        given = described(part)
+        raise InputError(f"the part must be a Mesh or one analytic body, not {given}: the path says where it is")
     if not isinstance(path, Path):
         raise InputError(f"the path must be a Path, not {described(path)}: poses (k, 4, 4) go by tg.Path(poses)")
-    if not isinstance(obstacles, (Mesh, Moving, Iterable)):
+    alone = isinstance(obstacles, (Mesh, Moving)) or is_analytic(obstacles) or kind_of(obstacles) == TERRAIN
+    if not alone and not isinstance(obstacles, Iterable):
         raise InputError(f"obstacles must be a Mesh or a list of them, not {type(obstacles).__name__}")
-    things = [obstacles] if isinstance(obstacles, (Mesh, Moving)) else list(obstacles)
+    things = [obstacles] if alone else list(obstacles)
     if not things:
         raise InputError("there are no obstacles")
     for number, thing in enumerate(things):
-        at_rest = isinstance(thing, Mesh) or (isinstance(thing, Moving) and isinstance(thing.motion, Rest))
-        if not at_rest or (isinstance(thing, Moving) and thing.motion.shape):
-            raise InputError(f"obstacle {number} must be a Mesh at rest, not {described(thing)}")
+        shape, motion = (thing.shape, thing.motion) if isinstance(thing, Moving) else (thing, Rest())
+        known = isinstance(shape, Mesh) or (is_analytic(shape) and len(shape) == 1) or kind_of(thing) == TERRAIN
+        if not known or not isinstance(motion, Rest) or motion.shape:
+            raise InputError(f"obstacle {number} must be a Mesh, one body or ground at rest, not {described(thing)}")
     return things
 
 
@@ -221,17 +225,7 @@ def _verdict(question: PathQuestion, segments: PathSegments, clearance: Clearanc
     if not len(segments.touching):
         return PathCheck(path, np.inf, np.inf, Status.FREE, Contacts(), *columns)
     first = int(segments.touching[0])
-    moving, obstacle = question.part.moving(path.segments[first]), question.obstacles[segments.obstacle[first]]
-    hit = rigid_first_contact(
-        moving,
-        obstacle,
-        separation=question.separation,
-        tolerance=question.tolerance,
-        options=RigidOptions(contacts="all"),
-        device=question.device,
-    )
-    if question.solid:
-        hit = starting_inside(hit, moving, obstacle, device=question.device)
+    hit = question.hit(first, question.obstacles[segments.obstacle[first]])
     time = float(segments.time[first])
     hit.contacts.time[:] = time
     hit.contacts.body_b[:] = segments.obstacle[first]

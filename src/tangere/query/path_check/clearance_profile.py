@@ -13,17 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from tangere.motion import Path, Rest
 from tangere.query.clearance.api import search_clearance
+from tangere.query.containment.api import starting_inside
 from tangere.query.distance.api import distance
+from tangere.query.first_contact.options import RigidOptions
+from tangere.query.first_contact.result import FirstContact, FirstContacts
+from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
 from tangere.query.first_contact.rigid.bodies import MovingBodies, bodies_of
 from tangere.query.path_check.segments import PathSegments, path_segment
-from tangere.shape import Moving
-from tangere.shape.mesh import Mesh
 
 #: Segments asked at a time: enough to keep every core busy, few enough to tell of progress.
 BLOCK = 64
@@ -69,8 +72,8 @@ class Clearance:
 class PathQuestion:
     """A part, its path and what is in the way."""
 
-    part: Mesh
-    obstacles: list[Mesh | Moving]
+    part: Any  #: a Mesh; see `bodies` for others
+    obstacles: list[Any]
     path: Path
     separation: float
     tolerance: float | None
@@ -78,7 +81,49 @@ class PathQuestion:
     device: str | wp.Device | None
     progress: Callable[[int, int], object] | None
 
-    def blocks(self, part: int) -> Iterator[tuple[int, Mesh | Moving, slice]]:
+    def first_contacts(self, obstacle: Any, block: slice) -> FirstContacts:
+        """Of each segment of a block with an obstacle."""
+        found = rigid_first_contacts(
+            MovingBodies((self.part,), self.path.segments[block]),
+            obstacle,
+            separation=self.separation,
+            tolerance=self.tolerance,
+            details=False,
+            device=self.device,
+        )
+        if self.solid:
+            starts = self.part.moving(Rest(self.path.pose(self.path.times[:-1][block])))
+            found = starting_inside(found, starts, obstacle, device=self.device)
+        return found
+
+    def hit(self, segment: int, obstacle: Any) -> FirstContact:
+        """All that touches at the first contact of a segment."""
+        moving = self.part.moving(self.path.segments[segment])
+        asked = {"separation": self.separation, "tolerance": self.tolerance, "device": self.device}
+        found = rigid_first_contact(moving, obstacle, options=RigidOptions(contacts="all"), **asked)
+        return starting_inside(found, moving, obstacle, device=self.device) if self.solid else found
+
+    def nearest(self, obstacle: Any, block: slice, bound: float, accuracy: float) -> tuple[np.ndarray, ...]:
+        """Of each segment of a block: when it is nearer to an obstacle than `bound` (-1: never), and how near; and how
+        near it certainly does not come."""
+        bounds = np.full(len(self.path.times[:-1][block]), bound)
+        found, lower = search_clearance(
+            MovingBodies((self.part,), self.path.segments[block]),
+            bodies_of(obstacle, "obstacle"),
+            bounds,
+            accuracy=accuracy,
+            tolerance=self.tolerance,
+            device=self.device,
+        )
+        return found["time"], found["upper"], lower
+
+    @property
+    def ball(self) -> tuple[np.ndarray, float]:
+        """Centre and radius of a ball around the part, in its own frame [m]."""
+        centre = 0.5 * (self.part.bounds[0] + self.part.bounds[1])
+        return centre, float(np.linalg.norm(self.part.vertices - centre, axis=1).max())
+
+    def blocks(self, part: int) -> Iterator[tuple[int, Any, slice]]:
         """Every obstacle with every block of segments; tells of progress after each, in one of two parts of it."""
         starts = range(0, len(self.path), BLOCK)
         steps = count(part * len(self.obstacles) * len(starts) + 1)
@@ -122,7 +167,7 @@ def clearance_profile(
 
     nearest = np.argmin(upper, axis=0)
     least, most = lower.min(axis=0), upper[nearest, np.arange(len(times))]
-    between = np.maximum(0.5 * (least[:-1] + least[1:] - _way(question.part, path, times)), 0.0)
+    between = np.maximum(0.5 * (least[:-1] + least[1:] - _way(question.ball, path, times)), 0.0)
     free = segments.certified(path, times)
     between = np.maximum(between, np.where(free, question.separation, 0.0))
     between = np.maximum(between, kept[path_segment(path, times[:-1])])
@@ -141,19 +186,9 @@ def _search_between(question: PathQuestion, bound: float, accuracy: float) -> tu
     seen, when = np.full(kept.shape, np.inf), np.full(kept.shape, np.nan)
     for number, obstacle, block in question.blocks(1):
         if bound > 0.0:  # else there is a contact, and nothing nearer
-            bodies = MovingBodies((question.part,), path.segments[block])
-            bounds = np.full(len(path.times[:-1][block]), bound)
-            found, kept[number, block] = search_clearance(
-                bodies,
-                bodies_of(obstacle, "obstacle"),
-                bounds,
-                accuracy=accuracy,
-                tolerance=question.tolerance,
-                device=question.device,
-            )
-            dips = found["time"] >= 0.0
-            seen[number, block] = np.where(dips, found["upper"], np.inf)
-            when[number, block] = np.where(dips, found["time"], np.nan)
+            times, upper, kept[number, block] = question.nearest(obstacle, block, bound, accuracy)
+            seen[number, block] = np.where(times >= 0.0, upper, np.inf)
+            when[number, block] = np.where(times >= 0.0, times, np.nan)
         else:
             kept[number, block] = 0.0
     nearest = np.argmin(seen, axis=0)
@@ -162,12 +197,11 @@ def _search_between(question: PathQuestion, bound: float, accuracy: float) -> tu
     return times, kept.min(axis=0)
 
 
-def _way(part: Mesh, path: Path, times: np.ndarray) -> np.ndarray:
+def _way(ball: tuple[np.ndarray, float], path: Path, times: np.ndarray) -> np.ndarray:
     """(m - 1,) how far any point of the part goes between two times at most [m]: rates are constant along a screw."""
     middle = 0.5 * (times[:-1] + times[1:])
     angular, linear = path.twist(middle)
-    centre = 0.5 * (part.bounds[0] + part.bounds[1])
-    radius = np.linalg.norm(part.vertices - centre, axis=1).max()
+    centre, radius = ball
     pose = path.pose(middle)
     at = pose[:, :3, :3] @ centre + pose[:, :3, 3]
     speed = np.linalg.norm(linear + np.cross(angular, at), axis=1) + np.linalg.norm(angular, axis=1) * radius

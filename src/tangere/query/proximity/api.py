@@ -13,28 +13,29 @@ Known as:  proximity query, discrete collision detection with a contact distance
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import warp as wp
 
 from tangere.broad_phase.triangles import BroadPhase, Surfaces, as_meshes, checked_distance, every_job, triangle_pairs
 from tangere.query.contacts.record import Contacts
-from tangere.query.dispatch import refuse_unsupported
+from tangere.query.dispatch import BODIES, answer, kind_of
 from tangere.query.proximity.contact_buffer import ContactBuffer, describe
 from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable
 from tangere.query.proximity.nearest_filter import nearest_of_each
 from tangere.query.proximity.representative_triangles import near_features
-from tangere.runtime import using_threads
+from tangere.runtime import InputError, using_threads
 from tangere.shape.mesh import Mesh
 
 
 def proximity(
-    a: Mesh | Sequence[Mesh],
-    b: Mesh | None = None,
+    a: Any,
+    b: Any = None,
     *,
     distance: float,
+    time: float = 0.0,
     broad_phase: BroadPhase = "tree",
     exclude: Exclude = None,
     nearest: bool = False,
@@ -44,8 +45,11 @@ def proximity(
     """The contacts of `a` with `b`, or of `a` with itself if there is no `b`.
 
     Args:
-        a, b: meshes at the instant in question; `a` may be a list of meshes: all with all, and each with itself.
-        distance: features nearer than this are in contact [m].
+        a, b: meshes at the instant in question; `a` may be a list of meshes: all with all, and each with itself. Or
+            analytic bodies, meshes that move, and ground as `b`; or a list that mixes them: any two, none with itself.
+            An analytic body touches another once, and each triangle of a mesh or face of ground that is near enough.
+        distance: features nearer than this are in contact [m]; an overlap has gap 0.
+        time: of what moves, the instant in [0, 1].
         broad_phase: "tree", "grid", "levels" (hierarchical grid), "sweep", "front" (begins where the last call of
             these topologies ended) or "brute": the answer is the same.
         exclude: pairs to leave out, besides those that share a vertex: `Exclusion.at_rest(mesh, distance)` and others;
@@ -66,10 +70,15 @@ def proximity(
         0.01
     """
     checked_distance(distance)
-    if not isinstance(a, Mesh | Iterable if b is None else Mesh) or not isinstance(b, Mesh | None):
-        refuse_unsupported("proximity", a, b)
+    a = list(a) if kind_of(a) == BODIES else a
+    things = a if isinstance(a, list) else [a]
+    if not all(isinstance(thing, Mesh) for thing in (things if b is None else [a, b])):
+        if exclude is not None or broad_phase != "tree":
+            raise InputError("exclude and broad_phase are for meshes at rest: other things are compared as a whole")
+        asked = {"distance": distance, "time": time, "nearest": nearest, "device": device, "threads": threads}
+        return answer("proximity", a, b, **asked)
     if b is None:
-        meshes = as_meshes(a)
+        meshes = as_meshes(things)
         jobs = every_job(len(meshes))
     else:
         meshes, jobs = [a, b], np.array([[0, 1]], np.int32)

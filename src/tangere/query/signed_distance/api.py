@@ -19,7 +19,7 @@ from tangere.broad_phase.deforming import MeshInStep
 from tangere.broad_phase.triangles import LARGEST, checked_size
 from tangere.bvh.lbvh import Frame, LinearTree, MovingBox, TreeArrays, TreeBoxes, vertex_boxes
 from tangere.geometry.closest_points import face_offset, nearest_on_face
-from tangere.query.dispatch import refuse_unsupported
+from tangere.query.dispatch import BODIES, POINTS, kind_of, refuse_unsupported
 from tangere.runtime import SOUND, Arrays, InputError, as_points, choose_device, launch, using_threads
 from tangere.shape.mesh import Mesh
 
@@ -65,7 +65,7 @@ def signed_distance(
         >>> found.distance.tolist()
         [-1.0, 1.0]
     """
-    if not isinstance(mesh, Mesh):
+    if not isinstance(mesh, Mesh) or kind_of(points) not in (POINTS, BODIES):  # a list without numbers is told below
         refuse_unsupported("signed_distance", points, mesh)
     checked_size(mesh)
     if not (mesh.topology.is_closed and mesh.topology.is_oriented):

@@ -161,6 +161,8 @@ class LoopProcess:
             self._process.join(1.0)
             code = self._process.exitcode
             raise ProcessLostError(f"the process of the loop has ended, exit code {code}") from error
+        if kind == "told":
+            raise ProcessLostError(f"the loop ended: {told}")
         if kind == "error":
             raise ProcessLostError(f"the loop ended by an error:\n{told}")
         return told
@@ -187,6 +189,8 @@ def _live(
                 pipe.send(("report", pacer.report()))
             finally:
                 loop.close()
+    except TangereError as error:
+        pipe.send(("told", str(error)))
     except BaseException:
         pipe.send(("error", traceback.format_exc(limit=-6)))
 

@@ -1,6 +1,6 @@
 """Robots from URDF and MJCF files."""
 
-from tangere.shape.robot.holding_mesh import mesh_holding
+from tangere.shape.robot.holding_mesh import mesh_holding, mesh_of_parts
 from tangere.shape.robot.robot import Inertial, Joint, RobotDescription
 
 __all__ = [
@@ -8,4 +8,5 @@ __all__ = [
     "Joint",
     "RobotDescription",
     "mesh_holding",
+    "mesh_of_parts",
 ]

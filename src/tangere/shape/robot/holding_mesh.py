@@ -6,6 +6,8 @@ at most 1 % of a radius for cylinders and cones, 2 % for balls. Boxes and convex
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.spatial import ConvexHull
 
@@ -43,6 +45,21 @@ def mesh_holding(body: Analytic) -> Mesh:
     else:
         mesh = _hull_mesh(np.asarray(body.hull.corners, float) * half, "convex")
     return mesh.at(to_numpy(body.poses, "poses")[0])
+
+
+def mesh_of_parts(parts: Sequence[Mesh | Analytic], name: str) -> tuple[Mesh | None, tuple[Mesh | Analytic, ...]]:
+    """One mesh that holds all parts of a link; and the parts, meshes as one before the others, if some are analytic.
+
+    Triangles of that mesh have the same numbers in the whole.
+    """
+    if not parts:
+        return None, ()
+    meshes = [part for part in parts if isinstance(part, Mesh)]
+    bodies = [part for part in parts if not isinstance(part, Mesh)]
+    whole = Mesh.join([*meshes, *map(mesh_holding, bodies)], name=name)
+    if not bodies:
+        return whole, ()
+    return whole, (*([Mesh.join(meshes, name=name)] if meshes else []), *bodies)
 
 
 def cylinder_mesh(radius: float, height: float) -> Mesh:

@@ -2,9 +2,10 @@
 
 Method:   MuJoCo compiles the file, with its defaults, includes and meshes; the tree is read from the model. A body with
           several joints becomes several links, the last of which has its name. A joint turns about its anchor: where
-          that is not the body's origin, a fixed link leads back to it. Round geoms become meshes that hold them, as in
-          URDF files; meshes are taken as they are, not their hulls. A free joint at the root is where the robot stands:
-          `base=` moves it. Planes are endless and are left out with a warning.
+          that is not the body's origin, a fixed link leads back to it. Boxes, balls, capsules and cylinders are
+          analytic parts; ellipsoids become meshes that hold them; meshes are taken as they are, not their hulls. A free
+          joint at the root is where the robot stands: `base=` moves it. Planes are endless and are left out with a
+          warning.
 Known as: MJCF, MuJoCo XML.
 """
 
@@ -20,11 +21,13 @@ import numpy as np
 
 from tangere.motion import rotations_of
 from tangere.runtime import InputError, UnsupportedError, needs_extra
-from tangere.shape import generate
+from tangere.shape.analytic.bodies import Analytic, Box, Capsule, Cylinder, Sphere
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.robot.holding_mesh import ball_mesh, capsule_mesh, cylinder_mesh, ellipsoid_mesh
+from tangere.shape.robot.holding_mesh import ellipsoid_mesh, mesh_of_parts
 from tangere.shape.robot.robot import Inertial, Joint, RobotDescription
 
+#: The body of a link: a mesh that holds it, and what it is made of.
+Made = tuple[Mesh | None, tuple[Mesh | Analytic, ...]]
 #: Joints that follow another: which, times what, plus what.
 Followed = dict[int, tuple[int, float, float]]
 
@@ -60,7 +63,7 @@ class _MjcfReader:
         self.links: list[str] = []
         self.parents: list[int] = []
         self.joints: list[Joint] = []
-        self.shapes: list[Mesh | None] = []
+        self.made: list[Made] = []
         self.inertials: list[Inertial | None] = []
         self.planes: list[str] = []
 
@@ -69,13 +72,13 @@ class _MjcfReader:
         follows = self._followed()
         link_of: dict[int, int] = {}
         for body in range(model.nbody):
-            shape = self._shape(body)
+            made = self._parts(body)
             if body == 0:
-                if shape is not None or model.nbody == 1:
-                    link_of[0] = self._put(self._name("BODY", 0), -1, _fixed("world", np.eye(4)), shape, None)
+                if made[0] is not None or model.nbody == 1:
+                    link_of[0] = self._put(self._name("BODY", 0), -1, _fixed("world", np.eye(4)), made, None)
                 continue
             parent = link_of.get(int(model.body_parentid[body]), -1)
-            link_of[body] = self._put_body(body, parent, shape, follows)
+            link_of[body] = self._put_body(body, parent, made, follows)
         if self.planes:
             warnings.warn(f"Robot {self.file!r}: planes are left out: {', '.join(self.planes)}", stacklevel=5)
         name = model.names[: model.names.index(b"\0")].decode() or Path(self.file).stem
@@ -84,11 +87,12 @@ class _MjcfReader:
             tuple(self.links),
             tuple(self.parents),
             tuple(self.joints),
-            tuple(self.shapes),
+            tuple(mesh for mesh, _ in self.made),
             tuple(self.inertials),
+            tuple(parts for _, parts in self.made),
         )
 
-    def _put_body(self, body: int, parent: int, shape: Mesh | None, follows: Followed) -> int:
+    def _put_body(self, body: int, parent: int, made: Made, follows: Followed) -> int:
         """The links of a body, and the number of the one that has its name."""
         model, name = self.model, self._name("BODY", body)
         place = _pose(model.body_pos[body], model.body_quat[body])
@@ -102,7 +106,7 @@ class _MjcfReader:
                 raise UnsupportedError(f"Robot {self.file!r}: joint {joint!r} is a ball: hinges and slides are read")
         inertial = self._inertial(body)
         if not moving:
-            return self._put(name, parent, _fixed(name, place), shape, inertial)
+            return self._put(name, parent, _fixed(name, place), made, inertial)
         shift = np.zeros(3)  # from the body's origin to the last anchor
         for k, j in enumerate(moving):
             anchor = np.asarray(model.jnt_pos[j], float)
@@ -112,17 +116,17 @@ class _MjcfReader:
             last = k == len(moving) - 1 and not anchor.any()
             own = name if last else f"{name} by {self._name('JOINT', j)}"
             joint = self._joint(j, origin, follows)
-            parent = self._put(own, parent, joint, shape if last else None, inertial if last else None)
+            parent = self._put(own, parent, joint, made if last else (None, ()), inertial if last else None)
         if shift.any():
             back = _fixed(f"{name} on its joint", _pose(-shift, [1.0, 0.0, 0.0, 0.0]))
-            parent = self._put(name, parent, back, shape, inertial)
+            parent = self._put(name, parent, back, made, inertial)
         return parent
 
-    def _put(self, name: str, parent: int, joint: Joint, shape: Mesh | None, inertial: Inertial | None) -> int:
+    def _put(self, name: str, parent: int, joint: Joint, made: Made, inertial: Inertial | None) -> int:
         self.links.append(name)
         self.parents.append(parent)
         self.joints.append(joint)
-        self.shapes.append(shape)
+        self.made.append(made)
         self.inertials.append(inertial)
         return len(self.links) - 1
 
@@ -160,36 +164,36 @@ class _MjcfReader:
             found[follower] = leader, linear, at + constant - linear * lead_at
         return found
 
-    def _shape(self, body: int) -> Mesh | None:
+    def _parts(self, body: int) -> Made:
         """What collides of a body, or what is seen of it where nothing does, in its frame."""
         model, first = self.model, int(self.model.body_geomadr[body])
         numbers = range(first, first + int(model.body_geomnum[body])) if first >= 0 else []
         solid = [g for g in numbers if model.geom_contype[g] or model.geom_conaffinity[g]]
-        parts = [mesh for g in solid or numbers if (mesh := self._geom(g)) is not None]
-        return Mesh.join(parts, name=self._name("BODY", body)) if parts else None
+        parts = [part for g in solid or numbers if (part := self._geom(g)) is not None]
+        return mesh_of_parts(parts, self._name("BODY", body))
 
-    def _geom(self, g: int) -> Mesh | None:
+    def _geom(self, g: int) -> Mesh | Analytic | None:
         model, kinds = self.model, self.mujoco.mjtGeom
         kind, size = model.geom_type[g], np.asarray(model.geom_size[g], float)
         if kind == kinds.mjGEOM_PLANE:
             self.planes.append(self._name("GEOM", g))
             return None
         if kind == kinds.mjGEOM_BOX:
-            mesh = generate.box(tuple(2.0 * size))
+            part = Box(size)
         elif kind == kinds.mjGEOM_SPHERE:
-            mesh = ball_mesh(size[0])
+            part = Sphere(size[0])
         elif kind == kinds.mjGEOM_CAPSULE:
-            mesh = capsule_mesh(size[0], 2.0 * size[1])
+            part = Capsule(size[0], 2.0 * size[1])
         elif kind == kinds.mjGEOM_CYLINDER:
-            mesh = cylinder_mesh(size[0], 2.0 * size[1])
+            part = Cylinder(size[0], 2.0 * size[1])
         elif kind == kinds.mjGEOM_ELLIPSOID:
-            mesh = ellipsoid_mesh(size)
+            part = ellipsoid_mesh(size)
         elif kind == kinds.mjGEOM_MESH:
-            mesh = self._mesh(int(model.geom_dataid[g]))
+            part = self._mesh(int(model.geom_dataid[g]))
         else:
             geom, what = self._name("GEOM", g), kinds(int(kind)).name[7:].lower()
             raise UnsupportedError(f"Robot {self.file!r}: geom {geom!r} is of kind {what}, which is not read")
-        return mesh.at(_pose(model.geom_pos[g], model.geom_quat[g]))
+        return part.at(_pose(model.geom_pos[g], model.geom_quat[g]))
 
     def _mesh(self, k: int) -> Mesh:
         model = self.model

@@ -17,6 +17,7 @@ import numpy as np
 
 from tangere.motion import Chain, Rest, Rigid, Twist
 from tangere.runtime import InputError, described
+from tangere.shape.analytic.bodies import Analytic
 from tangere.shape.mesh.mesh import Mesh
 from tangere.shape.moving import Moving
 
@@ -67,8 +68,9 @@ class RobotDescription:
     links: tuple[str, ...]
     parents: tuple[int, ...]  #: of each link, -1 for the world
     joints: tuple[Joint, ...]  #: of each link
-    shapes: tuple[Mesh | None, ...]  #: of each link, None where it has no body
+    shapes: tuple[Mesh | None, ...]  #: of each link, None where it has no body; holds its analytic parts
     inertials: tuple[Inertial | None, ...] = ()  #: of each link, None where the file says none
+    parts: tuple[tuple[Mesh | Analytic, ...], ...] = ()  #: of each link: see `parts_of`; empty where it is its mesh
 
     def __repr__(self) -> str:
         kind, moved = type(self).__name__, len(self.joint_names)
@@ -93,6 +95,12 @@ class RobotDescription:
 
         read = read_mjcf(path) if is_mjcf(path) else read_urdf(path, packages or {})
         return cls(**{field.name: getattr(read, field.name) for field in fields(read)})
+
+    def parts_of(self, link: int) -> tuple[Mesh | Analytic, ...]:
+        """What a link is made of, exactly, in its frame: a mesh, and analytic bodies, one each; nothing for no body."""
+        mesh = self.shapes[link]
+        given = self.parts[link] if self.parts else ()
+        return given or (() if mesh is None else (mesh,))
 
     @property
     def joint_names(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ Question: which links does a robot have, what joins them, and what are they made
 Method:   yourdfpy reads the XML; links are put into an order where parents come first; joints that mimic others are
           resolved to the joint whose value counts. Lengths of URDF are metres, so meshes that a file names are taken in
           metres times their scale, unless their own format says another unit.
-Sound:    round parts become meshes that hold the true shape, so that nothing touches later than the robot would.
+Sound:    boxes, cylinders and spheres are analytic parts; the mesh of a link holds them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from tangere.runtime import InputError, UnsupportedError, needs_extra
-from tangere.shape import generate
+from tangere.runtime import InputError, UnsupportedError, needs_extra, positive, positives
+from tangere.shape.analytic.bodies import Analytic, Box, Cylinder, Sphere
 from tangere.shape.mesh.mesh import Mesh
-from tangere.shape.robot.holding_mesh import ball_mesh, cylinder_mesh
+from tangere.shape.robot.holding_mesh import mesh_of_parts
 from tangere.shape.robot.robot import Inertial, Joint, RobotDescription
 
 
@@ -111,13 +111,15 @@ def _read(path: Path, packages: Mapping[str, Path], yourdfpy: Any) -> RobotDescr
     read = {joint.name: _joint(joint, path) for joint in model.joints}
     read = {name: _with_leader(joint, read, path) for name, joint in read.items()}
     followed = {name: _followed(joint, read, path) for name, joint in read.items()}
+    made = [_parts(link, path, packages, yourdfpy) for link in ordered]
     return RobotDescription(
         name=model.name or path.stem,
         links=tuple(number),
         parents=tuple(number[above[name].parent] if name in above else -1 for name in number),
         joints=tuple(followed[above[name].name] if name in above else _ground(name) for name in number),
-        shapes=tuple(_shape(link, path, packages, yourdfpy) for link in ordered),
+        shapes=tuple(mesh for mesh, _ in made),
         inertials=tuple(_inertial(link) for link in ordered),
+        parts=tuple(parts for _, parts in made),
     )
 
 
@@ -207,18 +209,18 @@ def _inertial(link: Any) -> Inertial | None:
     return Inertial(float(told.mass), pose[:3, 3].copy(), inertia)
 
 
-def _shape(link: Any, path: Path, packages: Mapping[str, Path], yourdfpy: Any) -> Mesh | None:
-    """The body of a link in its own frame."""
+def _parts(
+    link: Any, path: Path, packages: Mapping[str, Path], yourdfpy: Any
+) -> tuple[Mesh | None, tuple[Mesh | Analytic, ...]]:
+    """The body of a link in its own frame: what holds it, and what it is made of."""
     parts = []
     for part in link.collisions or link.visuals:
         try:
-            mesh = _geometry(part.geometry, path, packages, yourdfpy)
-            parts.append(mesh if part.origin is None else mesh.at(part.origin))
+            shape = _geometry(part.geometry, path, packages, yourdfpy)
+            parts.append(shape if part.origin is None else shape.at(part.origin))
         except InputError as error:
             raise InputError(f"Robot {path.name!r}: link {link.name!r}: {error}") from error
-    if not parts:
-        return None
-    return Mesh.join(parts, name=link.name)
+    return mesh_of_parts(parts, link.name)
 
 
 def _mesh_file(name: str, path: Path, packages: Mapping[str, Path], yourdfpy: Any) -> str:
@@ -239,13 +241,14 @@ def _mesh_file(name: str, path: Path, packages: Mapping[str, Path], yourdfpy: An
     return next((str(place) for place in places if place.is_file()), name)
 
 
-def _geometry(geometry: Any, path: Path, packages: Mapping[str, Path], yourdfpy: Any) -> Mesh:
+def _geometry(geometry: Any, path: Path, packages: Mapping[str, Path], yourdfpy: Any) -> Mesh | Analytic:
     if geometry.box is not None:
-        return generate.box(tuple(map(float, geometry.box.size)))
+        return Box(0.5 * np.array(positives([float(side) for side in geometry.box.size], "box: size", 3)))
     if geometry.cylinder is not None:
-        return cylinder_mesh(geometry.cylinder.radius, geometry.cylinder.length)
+        radius, length = geometry.cylinder.radius, geometry.cylinder.length
+        return Cylinder(positive(radius, "cylinder: radius"), positive(length, "cylinder: length"))
     if geometry.sphere is not None:
-        return ball_mesh(geometry.sphere.radius)
+        return Sphere(positive(geometry.sphere.radius, "sphere: radius"))
     if geometry.mesh is None:
         raise InputError("a part has no shape")
     mesh = Mesh.load(_mesh_file(geometry.mesh.filename, path, packages, yourdfpy))

@@ -35,6 +35,7 @@ class Detection:
         self.cones = NormalCones(assembly, patches.tree, patches.lists, positions)
         self.sharp = SharpEdges(assembly)
         self.partners = ContactPartners(assembly, self.sharp)
+        self.work: wp.array | None = None  #: what the last search for faces took, see `find_nearest_faces`
         room = int(ROOM_PER_VERTEX * len(positions)) if assembly.device.is_cuda else 0
         self.contact_points = ContactPoints.empty(max(LEAST_ROOM, room), assembly.device)
 
@@ -80,7 +81,7 @@ class Detection:
         cones()
         fitted = patches.fit_static(positions, 0.5 * float(REACH) * self._distance, cones.clusters)
         partners.clear()
-        find_nearest_faces(
+        self.work = find_nearest_faces(
             assembly, patches, fitted, cones.clusters, cones.patches, positions, self._distance, partners.nearest
         )
         self.sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.nearest)

@@ -31,6 +31,9 @@ wp.set_module_options(SOUND)
 
 #: Patches worth a thread: each takes some microseconds.
 GRAIN = 32
+#: Vertices on walls of a cut look for other walls of their body up to this part of the contact distance first: those
+#: that were just opened are a kerf apart. Only where nothing is that near they look as far as all others (CPU).
+NEAR_WALL = 0.25
 
 
 def find_nearest_faces(
@@ -42,8 +45,11 @@ def find_nearest_faces(
     positions: wp.array,
     distance: float,
     partners: wp.array,
-) -> None:
+) -> wp.array | None:
     """Writes the faces that vertex v touches in front of it and behind it to places 2 v and 2 v + 1 of `partners`.
+
+    On CPU it answers what that took, by patch (u, 2): clusters that vertices were held against, and faces whose boxes
+    they have met there.
 
     Args:
         fitted: the tree at `positions`, boxes grown by half of what contacts are looked for.
@@ -63,15 +69,21 @@ def find_nearest_faces(
         inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
         inputs += [tree.arrays, fitted.boxes.nodes, fitted.boxes.lanes, *where]
         launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
-        return
+        return None
     bvh8 = fitted.bvh8
     scratch = wp.empty((len(members.units), SCRATCH_ROW), dtype=wp.int32, device=assembly.device)
     inputs = [members.units, members.features, members.ranges, fitted.vertex_boxes]
     inputs += [fitted.certified, lists.octet_offsets, lists.octets, cones, cone_rows(cones), patch_cones]
     inputs += [bvh8.changed, tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
     inputs += [bvh8.rows, bvh8.levels, fitted.boxes.lanes, tree.corners, tree.items, tree.order]
-    inputs += [*where, lanes_by_mask(), scratch]
-    launch(simd_nearest_faces, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
+    inputs += [*where, lanes_by_mask(), NEAR_WALL * distance, wp.vec3d(*patches.frame.origin), patches.frame.scale]
+    inputs += [
+        scratch,
+        *(wp.empty(n, dtype=MovingBox, device=assembly.device) for n in (len(positions), len(tree.clusters))),
+    ]
+    work = wp.empty(len(members.units), dtype=wp.vec2i, device=assembly.device)
+    launch(simd_nearest_faces, len(members.units), inputs, [*found, work], device=assembly.device, grain=GRAIN)
+    return work
 
 
 @wp.kernel

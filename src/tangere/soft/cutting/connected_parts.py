@@ -26,7 +26,7 @@ BUDGET = 20_000
 
 #: Places in `numbers`.
 EPOCH = wp.constant(0)
-GROUPS = wp.constant(1)
+LIVING = wp.constant(1)
 PARTS = wp.constant(2)
 PARTED = wp.constant(3)
 UNFINISHED = wp.constant(4)
@@ -46,6 +46,7 @@ class FloodArrays:
     members: wp.array[wp.vec2i]  #: (g,) first and last
     waiting: wp.array[wp.vec2i]  #: (g,) first and last; -1 for none
     alive: wp.array[int]  #: (g,) 1 for floods that go on
+    living: wp.array[int]  #: those, and some that do not any more
     seeds: wp.array[int]  #: simplices at opened facets
     parted: wp.array[wp.vec3i]  #: parts that came to be in this slice: number, whose part it was, one of its simplices
     numbers: wp.array[int]
@@ -105,7 +106,7 @@ class ConnectedParts:
         simplices, seeds = self._body.arrays.simplex_room, max(1024, 2 * len(self._seeds))
         arrays = FloodArrays()
         rooms = dict.fromkeys(("group", "epoch", "next_member", "next_waiting"), simplices)
-        rooms |= dict.fromkeys(("root", "size", "members", "waiting", "alive", "seeds", "parted"), seeds)
+        rooms |= dict.fromkeys(("root", "size", "members", "waiting", "alive", "living", "seeds", "parted"), seeds)
         for name, room in rooms.items():
             setattr(arrays, name, wp.zeros(room, dtype=FloodArrays.vars[name].type.dtype, device=self._device))
         arrays.numbers = wp.zeros(NUMBERS, dtype=wp.int32, device=self._device)
@@ -210,16 +211,31 @@ def spread(c: ComplexArrays, f: FloodArrays, g: int) -> int:
 
 
 @wp.func
+def first_living(f: FloodArrays) -> int:
+    """The first flood that goes on; -1, and none is left, if there is none."""
+    for i in range(f.numbers[LIVING]):
+        if f.alive[f.living[i]] == 1:
+            return f.living[i]
+    f.numbers[LIVING] = 0
+    return -1
+
+
+@wp.func
 def smallest_of_part(c: ComplexArrays, f: FloodArrays, part: int) -> wp.vec2i:
-    """The smallest flood alive in a part, and how many there are."""
+    """The smallest flood alive in a part, and how many there are; forgets those that are not alive."""
     found = int(-1)
     count = int(0)
-    for g in range(f.numbers[GROUPS]):
+    kept = int(0)
+    for i in range(f.numbers[LIVING]):
+        g = f.living[i]
         if f.alive[g] == 1:
+            f.living[kept] = g
+            kept += 1
             if c.part[f.members[g][0]] == part:
                 count += 1
                 if count == 1 or f.size[g] < f.size[wp.max(found, 0)]:
                     found = g
+    f.numbers[LIVING] = kept
     return wp.vec2i(found, count)
 
 
@@ -230,7 +246,6 @@ def _flood(first: int, c: ComplexArrays, f: FloodArrays, limits: wp.array[int]):
     seeds = limits[0]
     if seeds > 0:
         f.numbers[EPOCH] = f.numbers[EPOCH] + 1
-        f.numbers[GROUPS] = seeds
         for g in range(seeds):
             f.root[g] = g
             f.size[g] = 0
@@ -245,12 +260,13 @@ def _flood(first: int, c: ComplexArrays, f: FloodArrays, limits: wp.array[int]):
                     other = group_at(f, beyond[k] >> 2)
                     if other >= 0:
                         join(f, g, other)
+        f.numbers[LIVING] = seeds
+        for g in range(seeds):
+            f.living[g] = g
     left = limits[1]
-    g = int(0)
-    while g < f.numbers[GROUPS] and left > 0:
-        if f.alive[g] == 0:
-            g += 1
-        else:
+    while f.numbers[LIVING] > 0 and left > 0:
+        g = first_living(f)
+        if g >= 0:
             part = c.part[f.members[g][0]]
             smallest = smallest_of_part(c, f, part)
             if smallest[1] < 2:
@@ -269,7 +285,4 @@ def _flood(first: int, c: ComplexArrays, f: FloodArrays, limits: wp.array[int]):
                 while at >= 0:
                     c.part[at] = name
                     at = f.next_member[at]
-    f.numbers[UNFINISHED] = 0
-    for k in range(f.numbers[GROUPS]):
-        if f.alive[k] == 1:
-            f.numbers[UNFINISHED] = 1
+    f.numbers[UNFINISHED] = int(first_living(f) >= 0)

@@ -66,7 +66,7 @@ class Places:
         body = np.searchsorted(base, rows, side="right") - 1
         end = self.count + len(rows)
         if end > len(self._body):
-            more = np.zeros(end // 2, self._body.dtype)
+            more = np.zeros(max(end // 2, len(rows)), self._body.dtype)
             self._body, self._place = (np.concatenate([old, more]) for old in (self.body, self.place))
         self._body[self.count : end] = body
         self._place[self.count : end] = np.where(body >= 0, rows - base[body], 0)

@@ -27,6 +27,8 @@ from tangere.soft.step import BodiesChange, StepPipeline
 
 #: How walls are inset, one after the other until surfaces are apart: part of half a kerf, `stay` of `inset_carriers`.
 _INSETS = tuple((part, stay) for part in (1.0, 0.5, 0.25, 0.1) for stay in (False, True))
+#: How far away a blade may be [m].
+_FARTHEST = 1e12
 
 
 class Cuts:
@@ -292,6 +294,8 @@ def checked_blade(start: Arrays, end: Arrays) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"cut: start and end are polylines (k, 3), k at least 2, not {begin.shape} and {stop.shape}")
     if not (np.isfinite(begin).all() and np.isfinite(stop).all()):
         raise InputError("cut: a point of the blade is not finite")
+    if max(np.abs(begin).max(), np.abs(stop).max()) > _FARTHEST:
+        raise InputError(f"cut: a point of the blade is farther away than {_FARTHEST:g} m")
     for which, line in (("start", begin), ("end", stop)):
         if not np.linalg.norm(np.diff(line, axis=0), axis=1).sum() > 0.0:
             raise InputError(f"cut: the blade has no length at its {which}")

@@ -89,6 +89,11 @@ def look_at(c: ComplexArrays, v: int, mark: int):
 def find_facets(c: ComplexArrays, v: int, t: int, sure: wp.float64) -> bool:
     """Mark facets of t with v that lie on the cut between its sides; whether one of them is undecided."""
     corners = c.corners[t]
+    on = int(0)
+    for k in range(c.size):
+        on += int(is_on(c, corners[k]))
+    if on < c.size - 1:  # nearly always
+        return False
     beyond = c.neighbours[t]
     undecided = bool(False)
     for k in range(c.size):

@@ -25,15 +25,15 @@ def to_rest(points: np.ndarray, x: np.ndarray, rest: np.ndarray, simplices: np.n
         x, rest: vertices of the body where they are, and at rest (n, 3) [m].
         simplices: (m, 4) tetrahedra or (m, 3) triangles; vertices that none of them has are not asked.
     """
-    used, local = np.unique(simplices, return_inverse=True)
-    simplices = local.reshape(simplices.shape)
-    x, rest = x[used], rest[used]
+    used = np.zeros(len(x), bool)
+    used[simplices] = True
+    used = np.flatnonzero(used)
     if simplices.shape[1] == 3:
-        return np.stack([_at_sheet(point, x, rest, simplices) for point in points])
+        return np.stack([_at_sheet(point, x, rest, simplices, used) for point in points])
     found, weights = locate(points, x, simplices, _ROUNDING)
     inside = np.einsum("ij,ijk->ik", weights, rest[simplices[found]])
     return np.stack(
-        [inside[k] if found[k] >= 0 else _beside(point, x, rest, simplices) for k, point in enumerate(points)]
+        [inside[k] if found[k] >= 0 else _beside(point, x, rest, simplices, used) for k, point in enumerate(points)]
     )
 
 
@@ -46,26 +46,38 @@ def locate(
         vertices: of the simplices, in the shape in which the points are [m].
         outside: how negative a weight may be; infinity means the best one there is. Heights over triangles are free.
     """
-    corners = vertices[simplices]
-    low, high = corners.min(axis=1), corners.max(axis=1)
-    loose = 0.1 * float(np.median(np.linalg.norm(high - low, axis=1)))
+    some = vertices[simplices[:: 1 + len(simplices) // 4096]]
+    loose = 0.1 * float(np.median(np.linalg.norm(np.ptp(some, axis=1), axis=1)))
     found, weights = np.full(len(points), -1), np.zeros((len(points), simplices.shape[1]))
-    low, high = low - loose, high + loose
-    meets = ((low <= points.max(axis=0)) & (points.min(axis=0) <= high)).all(axis=1)
-    there = np.flatnonzero(meets)
+    there = _around(points.min(axis=0) - loose, points.max(axis=0) + loose, vertices, simplices)
+    corners = vertices[simplices[there]]
+    low, high = corners.min(axis=1) - loose, corners.max(axis=1) + loose
     for k, point in enumerate(points):
-        near = there[((low[there] <= point) & (point <= high[there])).all(axis=1)]
+        near = there[((low <= point) & (point <= high)).all(axis=1)]
         if not len(near) and np.isinf(outside):
-            near = np.argsort(((corners.mean(axis=1) - point) ** 2).sum(axis=1))[:16]
+            near = np.argsort(((vertices[simplices].mean(axis=1) - point) ** 2).sum(axis=1))[:16]
         if not len(near):
             continue
         size = simplices.shape[1] - 1
-        inner = _solved(_frames(corners[near]), point - corners[near, 0])[:, :size]
+        own = vertices[simplices[near]]
+        inner = _solved(_frames(own), point - own[:, 0])[:, :size]
         all_weights = np.column_stack([1.0 - inner.sum(axis=1), inner])
         best = int(all_weights.min(axis=1).argmax())
         if all_weights[best].min() >= -outside:
             found[k], weights[k] = near[best], all_weights[best]
     return found, weights
+
+
+def _around(low: np.ndarray, high: np.ndarray, vertices: np.ndarray, simplices: np.ndarray) -> np.ndarray:
+    """Simplices whose boxes meet another one: some corner is not beyond each of its sides, as bits of vertices say."""
+    bits = np.zeros(len(vertices), np.uint8)
+    for k in range(3):
+        bits |= (vertices[:, k] <= high[k]).astype(np.uint8) << k
+        bits |= (vertices[:, k] >= low[k]).astype(np.uint8) << (3 + k)
+    met = bits[simplices[:, 0]]
+    for k in range(1, simplices.shape[1]):
+        met |= bits[simplices[:, k]]
+    return np.flatnonzero(met == 63)
 
 
 def _solved(frames: np.ndarray, ways: np.ndarray) -> np.ndarray:
@@ -75,21 +87,23 @@ def _solved(frames: np.ndarray, ways: np.ndarray) -> np.ndarray:
     return np.where(flat[:, None], 1e300, np.linalg.solve(sound, ways[..., None])[..., 0])
 
 
-def _at_sheet(point: np.ndarray, x: np.ndarray, rest: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    nearest = int(((x - point) ** 2).sum(axis=1).argmin())
+def _at_sheet(
+    point: np.ndarray, x: np.ndarray, rest: np.ndarray, triangles: np.ndarray, used: np.ndarray
+) -> np.ndarray:
+    nearest = used[((x[used] - point) ** 2).sum(axis=1).argmin()]
     around = triangles[(triangles == nearest).any(axis=1)]
     frames = _frames(x[around])
     inner = np.linalg.solve(frames, (point - x[around[:, 0]])[..., None])[..., 0]
     least = np.minimum(inner[:, :2].min(axis=1), 1.0 - inner[:, :2].sum(axis=1))
     best = int(least.argmax())
     if least[best] < -_BESIDE:
-        return _beside(point, x, rest, triangles)
+        return _beside(point, x, rest, triangles, used)
     return rest[around[best, 0]] + _frames(rest[around[best : best + 1]])[0] @ inner[best]
 
 
-def _beside(point: np.ndarray, x: np.ndarray, rest: np.ndarray, simplices: np.ndarray) -> np.ndarray:
-    """As seen from the nearest vertex, which turns with the simplices around it."""
-    nearest = int(((x - point) ** 2).sum(axis=1).argmin())
+def _beside(point: np.ndarray, x: np.ndarray, rest: np.ndarray, simplices: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """As seen from the nearest vertex of those used, which turns with the simplices around it."""
+    nearest = used[((x[used] - point) ** 2).sum(axis=1).argmin()]
     around = simplices[(simplices == nearest).any(axis=1)]
     now, once = _frames(x[around]), _frames(rest[around])
     gradient = (now @ np.linalg.inv(once)).mean(axis=0)

@@ -40,6 +40,8 @@ SURE_HEIGHT = 0.3
 _POINTS = 16
 #: Marks are counted up to here before they are cleared.
 _MOST_MARKS = 1 << 30
+#: Lists of what a step touches have room for all simplices at first, or this many; after that they grow.
+_MOST_LISTED = 1 << 16
 
 _BY_SIMPLEX = ("corners", "neighbours", "opening", "wall", "label", "next", "part", "mark", "changed", "kept", "twin")
 _BY_VERTEX = (
@@ -381,7 +383,7 @@ class SimplicialComplex:
         arrays.size = self.size
         arrays.simplex_room = int(room * simplices) + 256
         arrays.vertex_room = int(room * vertices) + 256
-        arrays.list_room = max(1024, simplices // 4)
+        arrays.list_room = max(1024, min(simplices, _MOST_LISTED))
         arrays.numbers = self._zeros("numbers", layout.NUMBERS)
         arrays.lengths = self._zeros("lengths", layout.LISTS)
         arrays.journal_lengths = self._zeros("journal_lengths", 2)

@@ -76,7 +76,8 @@ class DofRoom:
     diagonal: wp.array[wp.float64]
     inertia: wp.array[wp.float64]
     plain_inertia: wp.array[wp.float64]
-    per_dt2: wp.array[wp.float64]
+    damping: wp.array[wp.float64]
+    dt: wp.array[wp.float64]
     limit: wp.array[wp.float64]  #: by dof: the gap below which what it carries touches others [m]
     free: wp.array[int]
     near_ranges: wp.array[int]
@@ -284,8 +285,9 @@ def couple_dofs(first: int, c: ComplexArrays, d: DofRoom, log: WriteLog, materia
             total += d.near_weight[i]
         put_value(log, DIAGONAL, d.diagonal, row, -total)
         put_value(log, MASS, d.mass, row, mass)
-        put_value(log, INERTIA, d.inertia, row, mass * d.per_dt2[0])
-        put_value(log, PLAIN_INERTIA, d.plain_inertia, row, mass * d.per_dt2[0])
+        inertia = mass * (wp.float64(1.0) + d.dt[0] * d.damping[row]) / (d.dt[0] * d.dt[0])
+        put_value(log, INERTIA, d.inertia, row, inertia)
+        put_value(log, PLAIN_INERTIA, d.plain_inertia, row, inertia)
         put(log, NEAR_RANGES, d.near_ranges, 2 * row, to)
         put(log, NEAR_RANGES, d.near_ranges, 2 * row + 1, to + near)
         put(log, PART_RANGES, d.part_ranges, 2 * row, begin)

@@ -85,6 +85,7 @@ class FaceRoom:
     free_faces: wp.array[int]
     free_edges: wp.array[int]
     sharp_of: wp.array[int]
+    keys: wp.array[int]  #: of `changed`, to sort them by
     changed: wp.array[int]  #: faces with other corners, and new ones; ~f for those that are gone
     touched: wp.array[int]  #: vertices of the cut surface whose triangles were looked at
     touched_clusters: wp.array[int]
@@ -300,6 +301,60 @@ def list_cluster(r: FaceRoom, log: WriteLog, k: int):
     put(log, VERTEX_RANGES, r.vertex_ranges, 2 * k + 1, vertices)
 
 
+@wp.func
+def middle_of(c: ComplexArrays, s: SurfaceStore, slot: int) -> wp.vec3d:
+    """Three times the middle of a triangle of the cut surface at rest."""
+    total = wp.vec3d()
+    for k in range(3):
+        total += c.rest[s.store[s.dofs + s.store[s.corners + 3 * slot + k]]]
+    return total
+
+
+@wp.func
+def spread_bits(x: int) -> int:
+    """Ten bits with two zeros between each."""
+    y = (x | (x << 16)) & 0x030000FF
+    y = (y | (y << 8)) & 0x0300F00F
+    y = (y | (y << 4)) & 0x030C30C3
+    return (y | (y << 2)) & 0x09249249
+
+
+@wp.func
+def sort_in_space(c: ComplexArrays, s: SurfaceStore, r: FaceRoom):
+    """Triangles that have changed along a Morton curve, so that those of one cluster are near each other."""
+    count = r.found[CHANGED]
+    lower = wp.vec3d(wp.float64(1.0e300))
+    upper = wp.vec3d(wp.float64(-1.0e300))
+    for i in range(count):
+        if r.changed[i] >= 0:
+            middle = middle_of(c, s, r.changed[i])
+            lower = wp.min(lower, middle)
+            upper = wp.max(upper, middle)
+    size = wp.max(wp.max(upper[0] - lower[0], upper[1] - lower[1]), wp.max(upper[2] - lower[2], wp.float64(1.0e-300)))
+    for i in range(count):
+        r.keys[i] = -1
+        if r.changed[i] >= 0:
+            place = (middle_of(c, s, r.changed[i]) - lower) * (wp.float64(1023.0) / size)
+            r.keys[i] = (
+                spread_bits(int(place[0])) | (spread_bits(int(place[1])) << 1) | (spread_bits(int(place[2])) << 2)
+            )
+    gap = int(1)
+    while 3 * gap < count:
+        gap = 3 * gap + 1
+    while gap > 0:  # Shell's way
+        for i in range(gap, count):
+            key = r.keys[i]
+            slot = r.changed[i]
+            j = int(i)
+            while j >= gap and r.keys[wp.max(j - gap, 0)] > key:
+                r.keys[j] = r.keys[j - gap]
+                r.changed[j] = r.changed[j - gap]
+                j -= gap
+            r.keys[j] = key
+            r.changed[j] = slot
+        gap = gap / 3
+
+
 @wp.kernel
 def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceStore, r: FaceRoom, log: WriteLog):
     """Bring faces, edges and clusters up to date with so many triangles of the cut surface (one thread)."""
@@ -362,6 +417,7 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
             put(log, COUNTS, r.numbers, FREE_FACES, n + 1)
             put(log, FACE_ROW, r.face_row, slot, -1)
             r.changed[i] = -1 - f
+    sort_in_space(c, s, r)
     for i in range(r.found[CHANGED]):
         slot = r.changed[i]
         if slot >= 0:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from tangere.bvh.lbvh import vertex_boxes
+from tangere.bvh.lbvh import MovingBox
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental import dof_update, face_update, wall_update
-from tangere.soft.incremental.local_overlap import find_uncertain
-from tangere.soft.incremental.room import BodyRoom, SharedRoom
+from tangere.soft.incremental.local_overlap import OWN_BOXES, find_pairs, keep_near, keep_uncertain
+from tangere.soft.incremental.room import BodyRoom, SharedRoom, blank
 from tangere.soft.incremental.undo_log import UndoLog, host
-from tangere.soft.safe_step.cpu.refit import refit
 from tangere.soft.validation import touch_exactly
 
 if TYPE_CHECKING:
@@ -44,11 +43,14 @@ class InPlaceUpdate:
         self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies if own.surface}
         self._retired: list[np.ndarray] = []
         device = self.assembly.device
-        self._pair_count = wp.zeros(1, dtype=wp.int32, device=device)
+        self._pair_count = blank(2)
         self._pairs = wp.zeros((_MOST_PAIRS, 5), dtype=wp.int32, device=device)
-        patches = pipeline.patches
-        self._changed = wp.zeros(len(patches.tree.clusters), dtype=wp.uint8, device=device)
-        self._dirty = wp.zeros(len(patches.tree.first), dtype=wp.uint8, device=device)
+        self._elsewhere = blank(len(pipeline.patches.faces))
+        listed, here = [self._pair_count, self._pairs], pipeline.surface_end
+        self._keeping = (
+            PreparedLaunch(keep_near, [here, self.assembly.surface.traits, *listed], device, dim=1, serial=True),
+            PreparedLaunch(keep_uncertain, [here, *listed], device, dim=1, serial=True),
+        )
 
     def fits(self, own: CutBody) -> bool:
         """Whether a body can be updated here: its own arrays are those that there was room for."""
@@ -98,15 +100,24 @@ class InPlaceUpdate:
         """Whether what was put elsewhere touches nothing; decided exactly."""
         room, _ = self._bodies[id(own)]
         patches, here = self._pipeline.patches, self._pipeline.surface_end
-        self._fit_boxes(room)
-        inputs = [room.faces, room.walls, room.write_log, patches.tree.arrays, patches.moving_boxes.nodes]
-        inputs += [patches.moving_vertex_boxes, here, self.assembly.surface.traits, self._pair_count, self._pairs]
+        if not self._pipeline.surfaces_known:
+            self._pipeline.fit_here()
         if room.asking is None:
-            room.asking = PreparedLaunch(find_uncertain, inputs, self.assembly.device, dim=1, serial=True)
+            inputs = [room.faces, room.walls, self._elsewhere, patches.tree.arrays, patches.tree.parent]
+            inputs += [wp.vec3d(*patches.frame.origin), patches.frame.scale, patches.moving_boxes.nodes]
+            inputs += [
+                patches.moving_vertex_boxes,
+                blank(8),
+                wp.empty(OWN_BOXES, dtype=MovingBox, device=self.assembly.device),
+            ]
+            inputs += [here, self._pair_count, self._pairs]
+            room.asking = PreparedLaunch(find_pairs, inputs, self.assembly.device, dim=1, serial=True)
         room.asking.run()
-        count = int(host(self._pair_count)[0])
-        if room.is_full:
-            host(room.write_log.numbers)[:] = 0
+        for kept in self._keeping:
+            if host(self._pair_count)[0]:
+                kept.run()
+        count, left_out = host(self._pair_count).tolist()
+        if left_out:
             return False
         if not count:
             return True
@@ -194,27 +205,3 @@ class InPlaceUpdate:
         """By number what has been cut, as it is now, but for one: the body, its vertices, and its faces."""
         rooms = [room for key, (room, _) in self._bodies.items() if key != id(but)]
         return {number: rest for room in rooms for number, *rest in room.bodies_now()}
-
-    def _fit_boxes(self, room: BodyRoom) -> None:
-        """Boxes of what was put elsewhere, where it is; of all, if they are not known."""
-        pipeline, patches = self._pipeline, self._pipeline.patches
-        if not pipeline.surfaces_known:
-            pipeline.fit_here()
-            return
-        ring, boxes = room.ring, host(patches.moving_vertex_boxes)
-        places = wp.array(host(pipeline.surface_end)[ring], dtype=wp.vec3d, device="cpu")
-        boxes[ring] = vertex_boxes(places, places, 1.0, 0.0, patches.frame).numpy()
-        clusters = np.concatenate([room.touched_clusters, room.clusters_around])
-        changed, dirty, parent = host(self._changed), host(self._dirty), host(patches.tree.parent)
-        changed[clusters] = 1
-        node = host(patches.tree.clusters)[clusters]
-        marked = [node]
-        while len(node):
-            dirty[node] = 1
-            node = parent[node]
-            node = node[node >= 0]
-            node = node[dirty[node] == 0]
-            marked.append(node)
-        refit(patches.moving_boxes, patches.moving_vertex_boxes, self._changed, self._dirty)
-        changed[clusters] = 0
-        dirty[np.concatenate(marked)] = 0

@@ -2,8 +2,7 @@
 
 Question: do the faces at some vertices meet others where they are now?
 Method:   boxes of the clusters they are in are fitted, and their faces go down the one tree. A pair of an edge and a
-          face for which a direction between them is soon found is apart (`separating_direction`); all others are asked
-          exactly.
+          face for which a direction between them is found is apart; all others are asked exactly.
 Sound:    every pair that has a vertex that was put elsewhere is looked at, unless nothing of it can move.
 """
 
@@ -11,20 +10,23 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.bvh.lbvh import MovingBox, TreeArrays, boxes_meet
+from tangere.bvh.lbvh import NOWHERE, MovingBox, TreeArrays, resting_box
 from tangere.runtime import SOUND
-from tangere.soft.incremental.face_update import FaceRoom
-from tangere.soft.incremental.undo_log import FULL, WriteLog
-from tangere.soft.incremental.wall_update import AROUND, STAMP, WallRoom
+from tangere.soft.contact.cpu.simd_candidates import simd_box_of_three, simd_boxes_meet
+from tangere.soft.incremental.face_update import CLUSTERS, FaceRoom
+from tangere.soft.incremental.wall_update import AROUND, CLUSTERS_AROUND, RING, STAMP, WallRoom
 from tangere.soft.model.assembled_bodies import STILL
 from tangere.soft.safe_step.separating_direction import shortest_offset
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
+#: Places in `own_boxes` beyond those of eight faces: the box around them, that of another face, and of an edge.
+AROUND_ALL, OTHER, EDGE = wp.constant(8), wp.constant(9), wp.constant(10)
+OWN_BOXES = 11
 #: Directions that are tried before the shortest one is found.
 _TRIES = wp.constant(6)
-#: Heights are right to this part of what they are made of, and far better.
-_ROUNDING = wp.constant(wp.float64(1.0e-12))
+#: Heights along a direction of length 1 are right to this part of the largest coordinate, and far better.
+_ROUNDING = wp.constant(wp.float64(1.0e-14))
 
 
 @wp.func
@@ -33,19 +35,23 @@ def face_box(r: FaceRoom, boxes: wp.array[MovingBox], f: int) -> MovingBox:
 
 
 @wp.func
-def separates(way: wp.vec3d, d0: wp.vec3d, d1: wp.vec3d, s1: wp.vec3d, s2: wp.vec3d) -> bool:
-    """Whether an edge lies beyond a face along a direction, by more than rounding; all from a corner of the face."""
-    a0 = wp.dot(way, d0)
-    a1 = wp.dot(way, d1)
-    b1 = wp.dot(way, s1)
-    b2 = wp.dot(way, s2)
-    gap = wp.min(a0, a1) - wp.max(wp.float64(0.0), wp.max(b1, b2))
-    return gap > _ROUNDING * (wp.abs(a0) + wp.abs(a1) + wp.abs(b1) + wp.abs(b2))
+def separates(way: wp.vec3d, d0: wp.vec3d, d1: wp.vec3d, s1: wp.vec3d, s2: wp.vec3d, size: wp.float64) -> bool:
+    """Whether an edge lies beyond a face along a direction, by more than rounding; all from a corner of the face.
+
+    `size`: how large the coordinates are that all of it was made of.
+    """
+    gap = wp.min(wp.dot(way, d0), wp.dot(way, d1)) - wp.max(wp.float64(0.0), wp.max(wp.dot(way, s1), wp.dot(way, s2)))
+    return gap > _ROUNDING * size * (wp.abs(way[0]) + wp.abs(way[1]) + wp.abs(way[2]))
+
+
+@wp.func
+def largest(p: wp.vec3d) -> wp.float64:
+    return wp.max(wp.max(wp.abs(p[0]), wp.abs(p[1])), wp.abs(p[2]))
 
 
 @wp.func
 def may_touch(u: int, v: int, a: int, b: int, c: int, here: wp.array[wp.vec3d], traits: wp.array[int]) -> bool:
-    """Whether no direction between an edge and a face is found; `may_cross` for what does not move."""
+    """Whether no direction between an edge and a face is soon found; `may_cross` for what does not move."""
     if (traits[u] & traits[v] & traits[a] & traits[b] & traits[c] & STILL) != 0:
         return False
     corner = here[a]
@@ -53,9 +59,16 @@ def may_touch(u: int, v: int, a: int, b: int, c: int, here: wp.array[wp.vec3d], 
     d1 = here[v] - corner
     s1 = here[b] - corner
     s2 = here[c] - corner
+    size = wp.max(largest(here[u]), largest(here[v]))
+    size = wp.max(size, wp.max(largest(corner), wp.max(largest(here[b]), largest(here[c]))))
+    way = wp.cross(s1, s2)  # walls of a cut face each other
+    if wp.dot(way, d0) < wp.float64(0.0):
+        way = -way
+    if separates(way, d0, d1, s1, s2, size):
+        return False
     way = wp.float64(0.5) * (d0 + d1) - (s1 + s2) / wp.float64(3.0)
     for _ in range(_TRIES):
-        if separates(way, d0, d1, s1, s2):
+        if separates(way, d0, d1, s1, s2, size):
             return False
         back = d0
         if wp.dot(way, d1 - d0) < wp.float64(0.0):
@@ -71,92 +84,212 @@ def may_touch(u: int, v: int, a: int, b: int, c: int, here: wp.array[wp.vec3d], 
         length = wp.dot(back, back)
         if length > wp.float64(0.0):
             way -= wp.clamp(wp.dot(way, back) / length, wp.float64(0.0), wp.float64(1.0)) * back
-    return not separates(shortest_offset(d0, d1, wp.vec3d(), s1, s2), d0, d1, s1, s2)
-
-
-@wp.func
-def is_elsewhere(r: FaceRoom, w: WallRoom, f: int, stamp: int) -> bool:
-    """Whether a vertex of a face was put elsewhere by this cut."""
-    return (
-        w.moved[r.faces[3 * f]] == stamp or w.moved[r.faces[3 * f + 1]] == stamp or w.moved[r.faces[3 * f + 2]] == stamp
-    )
+    return True
 
 
 @wp.func
 def ask(
-    r: FaceRoom,
-    log: WriteLog,
-    f: int,
-    k: int,
-    g: int,
+    u: int,
+    v: int,
+    a: int,
+    b: int,
+    c: int,
+    box: int,
+    own_boxes: wp.array[MovingBox],
     boxes: wp.array[MovingBox],
-    here: wp.array[wp.vec3d],
-    traits: wp.array[int],
     counts: wp.array[int],
     pairs: wp.array2d[int],
 ):
-    """Lists edge k of a face and another face, if no direction between them is found."""
-    u = r.faces[3 * f + k]
-    v = r.faces[3 * f + (k + 1) % 3]
-    a = r.faces[3 * g]
-    b = r.faces[3 * g + 1]
-    c = r.faces[3 * g + 2]
-    shared = a == u or b == u or c == u
-    if shared or a == v or b == v or c == v:
+    """Lists an edge and a face that share no vertex, if their boxes meet; counts those there is no room for.
+
+    Structs would be copied for each call. `box`: which of `own_boxes` is that of the face.
+    """
+    first = a == u or b == u or c == u
+    if first or a == v or b == v or c == v:
         return
-    if boxes_meet(wp.min(boxes[u], boxes[v]), wp.min(wp.min(boxes[a], boxes[b]), boxes[c])):
-        if may_touch(u, v, a, b, c, here, traits):
-            n = counts[0]
-            if n < pairs.shape[0]:
-                pairs[n, 0] = u
-                pairs[n, 1] = v
-                pairs[n, 2] = a
-                pairs[n, 3] = b
-                pairs[n, 4] = c
-                counts[0] = n + 1
-            else:
-                log.numbers[FULL] = 1
+    simd_box_of_three(boxes, u, v, v, own_boxes, EDGE)
+    if simd_boxes_meet(own_boxes, EDGE, own_boxes, box):
+        n = counts[0]
+        if n < pairs.shape[0]:
+            pairs[n, 0] = u
+            pairs[n, 1] = v
+            pairs[n, 2] = a
+            pairs[n, 3] = b
+            pairs[n, 4] = c
+            counts[0] = n + 1
+        else:
+            counts[1] = counts[1] + 1
+
+
+@wp.func
+def fit_node(tree: TreeArrays, r: FaceRoom, nodes: wp.array[MovingBox], boxes: wp.array[MovingBox], node: int):
+    """The box of a cluster."""
+    box = MovingBox(NOWHERE)
+    for j in range(tree.first[node], tree.last[node] + 1):
+        box = wp.min(box, face_box(r, boxes, tree.order[j]))
+    nodes[node] = box
+
+
+@wp.func
+def fit_above(tree: TreeArrays, parent: wp.array[int], nodes: wp.array[MovingBox], node: int):
+    """The boxes above a cluster, as far as they change."""
+    at = parent[node]
+    while at >= 0:
+        box = wp.min(nodes[at + 1], nodes[tree.skip[at + 1]])
+        if box == nodes[at]:
+            return
+        nodes[at] = box
+        at = parent[at]
+
+
+@wp.func
+def look_up(w: WallRoom, k: int):
+    """One more cluster whose box may have changed."""
+    if w.cluster_stamp[k] != w.numbers[STAMP]:
+        w.cluster_stamp[k] = w.numbers[STAMP]
+        w.clusters_around[w.numbers[CLUSTERS_AROUND]] = k
+        w.numbers[CLUSTERS_AROUND] = w.numbers[CLUSTERS_AROUND] + 1
+
+
+@wp.func
+def fit_around(
+    r: FaceRoom,
+    w: WallRoom,
+    tree: TreeArrays,
+    parent: wp.array[int],
+    origin: wp.vec3d,
+    scale: wp.float64,
+    here: wp.array[wp.vec3d],
+    nodes: wp.array[MovingBox],
+    boxes: wp.array[MovingBox],
+):
+    """Boxes of what was put elsewhere, where it is."""
+    for n in range(w.numbers[RING]):
+        v = w.ring[n]
+        boxes[v] = resting_box(here[v], wp.float64(0.0), origin, scale)
+    w.numbers[CLUSTERS_AROUND] = 0
+    for n in range(r.found[CLUSTERS]):
+        look_up(w, r.touched_clusters[n])
+    for n in range(w.numbers[AROUND]):
+        look_up(w, r.cluster_of[r.place_of[w.around[n]]])
+    for n in range(w.numbers[CLUSTERS_AROUND]):
+        fit_node(tree, r, nodes, boxes, r.node_of[w.clusters_around[n]])
+    for n in range(w.numbers[CLUSTERS_AROUND]):
+        fit_above(tree, parent, nodes, r.node_of[w.clusters_around[n]])
 
 
 @wp.kernel
-def find_uncertain(
+def find_pairs(
     first: int,
     r: FaceRoom,
     w: WallRoom,
-    log: WriteLog,
+    elsewhere: wp.array[int],
     tree: TreeArrays,
+    parent: wp.array[int],
+    origin: wp.vec3d,
+    scale: wp.float64,
     nodes: wp.array[MovingBox],
     boxes: wp.array[MovingBox],
+    own_faces: wp.array[int],
+    own_boxes: wp.array[MovingBox],
     here: wp.array[wp.vec3d],
-    traits: wp.array[int],
     counts: wp.array[int],
     pairs: wp.array2d[int],
 ):
-    """Edges and faces, of which one is at what was put elsewhere, that may touch (one thread)."""
+    """Edges and faces, of which one is at what was put elsewhere, whose boxes meet (one thread).
+
+    Args:
+        elsewhere: (f,) when each face was last put elsewhere.
+        own_faces, own_boxes: room for those of a cluster.
+        counts: pairs that are listed, and those there was no room for.
+    """
     counts[0] = 0
+    counts[1] = 0
     stamp = w.numbers[STAMP]
+    fit_around(r, w, tree, parent, origin, scale, here, nodes, boxes)
     for n in range(w.numbers[AROUND]):
         f = w.around[n]
-        box = face_box(r, boxes, f)
+        for k in range(3):
+            if w.moved[r.faces[3 * f + k]] == stamp:
+                elsewhere[f] = stamp
+    for n in range(w.numbers[CLUSTERS_AROUND]):
+        own = r.node_of[w.clusters_around[n]]
+        count = int(0)
+        around = MovingBox(NOWHERE)
+        for i in range(tree.first[own], tree.last[own] + 1):
+            f = tree.order[i]
+            if elsewhere[f] == stamp:
+                own_faces[count] = f
+                simd_box_of_three(boxes, r.faces[3 * f], r.faces[3 * f + 1], r.faces[3 * f + 2], own_boxes, count)
+                around = wp.min(around, own_boxes[count])
+                count += 1
+        own_boxes[AROUND_ALL] = around
         node = int(0)
-        if not is_elsewhere(r, w, f, stamp):
+        if count == 0:
             node = tree.skip.shape[0]
         while node < tree.skip.shape[0]:
-            if not boxes_meet(box, nodes[node]):
+            if not simd_boxes_meet(own_boxes, AROUND_ALL, nodes, node):
                 node = tree.skip[node]
             elif tree.cluster[node] < 0:
                 node = node + 1
             else:
                 for j in range(tree.first[node], tree.last[node] + 1):
                     g = tree.order[j]
-                    if g != f:
-                        if boxes_meet(box, face_box(r, boxes, g)):
-                            for k in range(3):
-                                owner = r.edge_face[r.face_edges[3 * f + k]]
-                                if owner == f or not is_elsewhere(r, w, owner, stamp):
-                                    ask(r, log, f, k, g, boxes, here, traits, counts, pairs)
-                            if not is_elsewhere(r, w, g, stamp):
-                                for k in range(3):
-                                    if r.edge_face[r.face_edges[3 * g + k]] == g:
-                                        ask(r, log, g, k, f, boxes, here, traits, counts, pairs)
+                    a = r.faces[3 * g]
+                    b = r.faces[3 * g + 1]
+                    c = r.faces[3 * g + 2]
+                    simd_box_of_three(boxes, a, b, c, own_boxes, OTHER)
+                    if simd_boxes_meet(own_boxes, AROUND_ALL, own_boxes, OTHER):
+                        for i in range(count):
+                            f = own_faces[i]
+                            if f != g and simd_boxes_meet(own_boxes, i, own_boxes, OTHER):
+                                for k in range(3):  # the edges of each, once, and the other
+                                    owner = r.edge_face[r.face_edges[3 * f + k]]
+                                    if owner == f or elsewhere[owner] != stamp:
+                                        u = r.faces[3 * f + k]
+                                        v = r.faces[3 * f + (k + 1) % 3]
+                                        ask(u, v, a, b, c, OTHER, own_boxes, boxes, counts, pairs)
+                                if elsewhere[g] != stamp:
+                                    p = r.faces[3 * f]
+                                    q = r.faces[3 * f + 1]
+                                    o = r.faces[3 * f + 2]
+                                    for k in range(3):
+                                        if r.edge_face[r.face_edges[3 * g + k]] == g:
+                                            u = r.faces[3 * g + k]
+                                            v = r.faces[3 * g + (k + 1) % 3]
+                                            ask(u, v, p, q, o, i, own_boxes, boxes, counts, pairs)
                 node = tree.skip[node]
+
+
+@wp.kernel
+def keep_near(
+    first: int, here: wp.array[wp.vec3d], traits: wp.array[int], counts: wp.array[int], pairs: wp.array2d[int]
+):
+    """Leaves only pairs between which no direction is soon found (one thread)."""
+    kept = int(0)
+    for n in range(counts[0]):
+        if may_touch(pairs[n, 0], pairs[n, 1], pairs[n, 2], pairs[n, 3], pairs[n, 4], here, traits):
+            for k in range(5):
+                pairs[kept, k] = pairs[n, k]
+            kept += 1
+    counts[0] = kept
+
+
+@wp.kernel
+def keep_uncertain(first: int, here: wp.array[wp.vec3d], counts: wp.array[int], pairs: wp.array2d[int]):
+    """Leaves only pairs whose shortest offset is no direction between them either (one thread)."""
+    kept = int(0)
+    for n in range(counts[0]):
+        corner = here[pairs[n, 2]]
+        d0 = here[pairs[n, 0]] - corner
+        d1 = here[pairs[n, 1]] - corner
+        s1 = here[pairs[n, 3]] - corner
+        s2 = here[pairs[n, 4]] - corner
+        size = wp.float64(0.0)
+        for k in range(5):
+            size = wp.max(size, largest(here[pairs[n, k]]))
+        if not separates(shortest_offset(d0, d1, wp.vec3d(), s1, s2), d0, d1, s1, s2, size):
+            for k in range(5):
+                pairs[kept, k] = pairs[n, k]
+            kept += 1
+    counts[0] = kept

@@ -2,9 +2,9 @@
 
 Question: as `cutting.rest_map`, of a blade that goes on: which tetrahedron has each of its points now?
 Method:   from the tetrahedron that had the point before, a walk goes through the facet that the point is furthest
-          beyond. Where it ends at the surface, the nearest surface vertex tells where the point would be at rest, and
-          all tetrahedra there are asked. A point that none of them has is outside, and goes with that vertex, turned
-          as the body is turned there.
+          beyond. Where it ends at the surface, a corner there that is near, or else the nearest surface vertex of all,
+          tells where the point would be at rest, and all tetrahedra there are asked. A point that none of them has is
+          outside, and goes with that vertex, turned as the body is turned there.
 Known as: visibility walk (Devillers et al. 2002).
 The kernel runs on one thread of the host.
 """
@@ -58,7 +58,7 @@ def at_rest(c: ComplexArrays, t: int, w: wp.vec4d) -> wp.vec3d:
 
 @wp.func
 def walk(c: ComplexArrays, row_of: wp.array[int], x: wp.array[wp.vec3d], begin: int, point: wp.vec3d) -> int:
-    """The tetrahedron that has a point, from another one; -1 where the way leaves the body."""
+    """The tetrahedron that has a point, from another one; where the way leaves the body, -1 - the facet there."""
     t = int(begin)
     for _ in range(_LONGEST):
         w = weights_now(c, row_of, x, t, point)
@@ -70,9 +70,9 @@ def walk(c: ComplexArrays, row_of: wp.array[int], x: wp.array[wp.vec3d], begin: 
                 out = k
         beyond = c.neighbours[t][out]
         if beyond < 0:
-            return -1
+            return -1 - (4 * t + out)
         t = beyond >> 2
-    return -1
+    return -1 - 4 * begin
 
 
 @wp.func
@@ -141,21 +141,36 @@ def find_at_rest(
     rest: wp.array[wp.vec3d],
     kinds: wp.array[int],
 ):
-    """So many points in a part (one thread); `seeds`: a tetrahedron near each, or -1, and then the one that has it."""
+    """So many points in a part (one thread); `seeds`: a tetrahedron near each, or -1, and then the one that has it, or
+    one where the body ends near it."""
     part = counts[1]
     for i in range(counts[0]):
         point = points[i]
         t = int(-1)
+        anchor = int(-1)
+        near = int(-1)
         if seeds[i] >= 0:
             if c.part[seeds[i]] == part:
                 t = walk(c, row_of, x, seeds[i], point)
+                if t < 0:  # one of the corners where the way left the body, if it is near
+                    near = (-1 - t) >> 2
+                    best = edge * edge
+                    for k in range(4):
+                        if k != ((-1 - t) & 3):
+                            way = x[row_of[c.corners[near][k]]] - point
+                            if wp.dot(way, way) < best:
+                                best = wp.dot(way, way)
+                                anchor = c.corners[near][k]
+                    t = -1
         kinds[i] = INSIDE
         if t < 0:
-            name = nearest_name(c, s, row_of, x, part, point)
-            v = s.store[s.dofs + name]
-            near = s.store[s.owners + s.store[s.places + name] / 3] >> 2
-            away = point - x[row_of[v]]
-            guess = c.rest[v] + wp.transpose(turn_at(c, row_of, x, near, v)) * away
+            kinds[i] = BESIDE
+            if anchor < 0:
+                name = nearest_name(c, s, row_of, x, part, point)
+                anchor = s.store[s.dofs + name]
+                near = s.store[s.owners + s.store[s.places + name] / 3] >> 2
+            away = point - x[row_of[anchor]]
+            guess = c.rest[anchor] + wp.transpose(turn_at(c, row_of, x, near, anchor)) * away
             best = -_ROUNDING
             reach = wp.float64(1.5) * edge
             lower = wp.vec3(float(guess[0] - reach), float(guess[1] - reach), float(guess[2] - reach))
@@ -171,11 +186,12 @@ def find_at_rest(
                             best = inside
                             t = at
                     at = c.next[at]
+            seeds[i] = near
             if t < 0:
                 rest[i] = guess
-                kinds[i] = BESIDE
                 if wp.length(away) > wp.float64(2.0) * edge:
                     kinds[i] = UNSURE
         if t >= 0:
+            kinds[i] = INSIDE
             rest[i] = at_rest(c, t, weights_now(c, row_of, x, t, point))
-        seeds[i] = t
+            seeds[i] = t

@@ -111,6 +111,7 @@ class SharedRoom:
             "cluster_stamp": blank(len(tree.clusters)),
             "pending": blank(faces),
             "touched_clusters": blank(len(tree.clusters)),
+            "keys": blank(_MOST_TOUCHED),
             "changed": blank(_MOST_TOUCHED),
             "touched": blank(_MOST_TOUCHED),
             "loose_edges": blank(_MOST_TOUCHED),
@@ -144,7 +145,7 @@ class SharedRoom:
         part_rows = int((table[:, 2] + table[:, 3]).max())
         numbers = np.zeros(dof_update.NUMBERS, int)
         numbers[2:6] = used.neighbours, used.elements, near_rows, part_rows
-        self.per_dt2 = wp.zeros(1, dtype=wp.float64, device="cpu")
+        self.dt = wp.zeros(1, dtype=wp.float64, device="cpu")
         return {
             "numbers": ints(numbers),
             "changed": blank(_MOST_TOUCHED),
@@ -162,7 +163,8 @@ class SharedRoom:
             "diagonal": assembly.material.diagonal,
             "inertia": pipeline.inertia,
             "plain_inertia": pipeline.pull.plain_inertia,
-            "per_dt2": self.per_dt2,
+            "damping": dofs.damping,
+            "dt": self.dt,
             "limit": wp.full(count, np.inf, dtype=wp.float64, device="cpu"),
             "free": dofs.free,
             "near_ranges": flat(assembly.material.neighbour_ranges),
@@ -213,6 +215,8 @@ class SharedRoom:
             "vertex_stamp": blank(vertices),
             "face_stamp": blank(faces),
             "edge_stamp": blank(edges),
+            "cluster_stamp": blank(len(pipeline.patches.tree.clusters)),
+            "clusters_around": blank(len(pipeline.patches.tree.clusters)),
             "ring": blank(_MOST_TOUCHED),
             "around": blank(_MOST_TOUCHED),
             "sharp_ends": flat(sharp.ends),
@@ -401,7 +405,7 @@ class BodyRoom:
         host(columns["blended"])[: len(blended)] = blended
         host(columns["blends"])[: len(blended)] = np.concatenate([change.blends for change in changes])
         host(self.dof_counts)[:] = len(changed), len(blended)
-        self._shared.per_dt2.numpy()[0] = 1.0 / self._pipeline.dt**2
+        self._shared.dt.numpy()[0] = self._pipeline.dt
         host(self._shared.face_columns["slots"])[: len(slots)] = slots
         host(self.face_counts)[0] = len(slots)
         store, names = host(self.store.store), host(self.faces.opened)
@@ -420,19 +424,6 @@ class BodyRoom:
         """(k,) with other faces, or other features."""
         columns = self._shared.face_columns
         return host(columns["touched_clusters"])[: host(columns["found"])[int(face_update.CLUSTERS)]].copy()
-
-    @property
-    def clusters_around(self) -> np.ndarray:
-        """(k,) of the faces at what is touched."""
-        walls, faces = self._shared.wall_columns, self._shared.face_columns
-        around = host(walls["around"])[: host(walls["numbers"])[int(wall_update.AROUND)]]
-        return np.unique(host(faces["cluster_of"])[host(faces["place_of"])[around]])
-
-    @property
-    def ring(self) -> np.ndarray:
-        """(k,) vertices of the faces at what is touched."""
-        walls = self._shared.wall_columns
-        return host(walls["ring"])[: host(walls["numbers"])[int(wall_update.RING)]].copy()
 
     @property
     def dof_counts_of_bodies(self) -> np.ndarray:

@@ -27,8 +27,8 @@ _SAME_WAY, _MOST_STRETCHED = wp.constant(wp.float64(SAME_WAY)), wp.constant(wp.f
 _COARSE = wp.constant(wp.float64(COARSE))
 _SHARP = wp.constant(wp.float64(SHARP_COSINE))
 #: Places in `WallRoom.numbers`.
-STAMP, RING, AROUND, SHARP, FREE_SHARP, OPEN_SHARP = (wp.constant(k) for k in range(6))
-NUMBERS = 6
+STAMP, RING, AROUND, SHARP, FREE_SHARP, OPEN_SHARP, CLUSTERS_AROUND = (wp.constant(k) for k in range(7))
+NUMBERS = 7
 #: Numbers of arrays in the log.
 COUNTS, HEADS, FOLLOWING, HASH_OF, CARRIERS, TRAITS, GIVEN_TRAITS, SHARP_ENDS, ITEMS, ORDER, LAST, PLACE_OF = (
     wp.constant(k) for k in range(12)
@@ -73,6 +73,8 @@ class WallRoom:
     vertex_stamp: wp.array[int]
     face_stamp: wp.array[int]
     edge_stamp: wp.array[int]
+    cluster_stamp: wp.array[int]
+    clusters_around: wp.array[int]  #: of what is touched, see `local_overlap`
     ring: wp.array[int]
     around: wp.array[int]
     sharp_ends: wp.array[int]

@@ -115,6 +115,14 @@ class AssembledBodies:
         """The dofs that there are, in arrays with room for more."""
         return _live(self.dof_base, [np.arange(count) for count in self.used.dofs])
 
+    def inertia(self, dt: float) -> np.ndarray:
+        """What holds each dof at its free motion in a step of this length [kg/s^2]: m (1 + c dt) / dt^2, damping c."""
+        return self.dofs.mass.numpy() * (1.0 / dt**2 + self.dofs.damping.numpy() / dt)
+
+    def inertia_per_mass(self, dt: float) -> np.ndarray:
+        """The same of each body, divided by its mass [1/s^2]."""
+        return np.array([1.0 / dt**2 + body.damping / dt for body in self.current])
+
     def vertex_rows(self, body: int) -> np.ndarray:
         """The surface vertices of a body, in arrays with room for more."""
         _ = self.bodies

@@ -51,7 +51,7 @@ def _predict(
     i = first + wp.tid()
     start[i] = dofs.x[i]
     if dofs.free[i] == 1:
-        # Damping is implicit: it slows down, and never turns round.
+        # Damping is implicit: it slows down, and never turns round; `AssembledBodies.inertia` has the other half.
         slowed = dt / (wp.float64(1.0) + dt * dofs.damping[i])
         dofs.x[i] = dofs.x[i] + slowed * (dofs.v[i] + dt * gravity)
     else:

@@ -33,7 +33,7 @@ class InitialGuess:
     def __init__(
         self, assembly: AssembledBodies, start: wp.array, y: wp.array, inertia: wp.array, islands: ContactIslands
     ) -> None:
-        """`start` is where the step begins, `y` its free motion, `inertia` m / dt^2."""
+        """`start` is where the step begins, `y` its free motion, `inertia` holds dofs there."""
         device, count = assembly.device, len(assembly.dofs.x)
         size = 1 if device.is_cuda else BLOCK
         self._dofs, self._blocks = count, -(-count // size)

@@ -27,7 +27,7 @@ class Pull:
     def __init__(
         self, assembly: AssembledBodies, islands: ContactIslands, start: wp.array, y: wp.array, inertia: wp.array
     ) -> None:
-        """`start` is where the dofs are when a step begins, `y` their free motion, `inertia` m / dt^2."""
+        """`start` is where the dofs are when a step begins, `y` their free motion, `inertia` holds them there."""
         device = assembly.device
         self._assembly, self._islands, self._inertia = assembly, islands, inertia
         self.plain_inertia = wp.clone(inertia)
@@ -89,7 +89,7 @@ class Pull:
             self._islands.anchored.assign(anchored)
 
     def set_inertia(self, inertia: np.ndarray) -> None:
-        """m / dt^2 of steps of another length."""
+        """That of steps of another length."""
         self.plain_inertia.assign(inertia)
         wp.copy(self._inertia, self.plain_inertia)
 

@@ -2,7 +2,9 @@
 
 Question: what does a person do in the page, and when is it seen?
 Method:   sixty times a second the ticks of the time that has passed are made, with what the page has told until then,
-          and the picture is sent; with a fast loop in a process of its own only slow ticks are. What the pointer does
+          and the picture is sent; with a fast loop in a process of its own only slow ticks are. What a person does in
+          between is answered at once, by the ticks up to the next slow one, once in a sixtieth of a second: so it is
+          seen in the next picture of the page, not in that after it. What the pointer does
           comes by a socket of its own (`page_input`); that a drag begins or ends is told by viser, which knows what is
           under it.
 """
@@ -10,6 +12,7 @@ Method:   sixty times a second the ticks of the time that has passed are made, w
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -24,6 +27,7 @@ from tangere.view.live_pages.simulation_viewer import SimulationViewer
 
 _RATE = 60.0  #: pictures a second
 _BEHIND = 0.1  #: how far ticks may be behind; what is more is left out and counted [s]
+_SOON = 0.004  #: so shortly before a tick nothing is answered apart [s]
 _KINDS = {None: "plane", "shift": "depth", "cmd/ctrl": "turn"}
 
 
@@ -35,7 +39,9 @@ class HandPage(SimulationViewer):
     def _begin(self, hand: Hand, loops: SeparateLoops | None) -> None:
         """What is held; before the page is made."""
         self.hand, self._loops = hand, loops
-        self.pacer = LoopPacer(_RATE)  #: of the pictures
+        self.pacer = LoopPacer(_RATE, sleep=self._wait_for_events)  #: of the pictures
+        self.answered = 0  #: pictures in between, because a person did something
+        self._event, self._advanced = threading.Event(), time.monotonic()
         self.left_out = 0.0  #: time of which no ticks were made, because they take longer than it [s]
         self._pointer = self._pressed_at = (0.5, 0.5, 0.0)  # across, down, notches of the wheel
         self._is_pressed = False
@@ -44,6 +50,7 @@ class HandPage(SimulationViewer):
         self._frame = threading.Lock()
         keys = list(KEY_CODES) if isinstance(hand.device, KeyboardDevice) else []
         self.input = PageInput(keys=keys, gamepad=isinstance(hand.device, GamepadDevice))
+        self.input.on_event = self._event.set
 
     def run(self, steps: int | None = None, after_step: Callable[[], Any] | None = None) -> int:
         """Make ticks and pictures, so many pictures, or until the page is closed or the user presses Ctrl-C.
@@ -70,25 +77,45 @@ class HandPage(SimulationViewer):
 
     def advance(self, seconds: float) -> None:
         """Make the ticks of so much time; slow ones only where the fast loop is elsewhere."""
-        hand = self.hand
         with self._frame:
-            self.input.begin()
-            self._look_from_camera()
-            if self._loops is not None:
-                self._loops.look()
-                return
-            self._wait(seconds)
-            ticks = int(self._behind * hand.fast_rate + 1e-6)
-            if ticks:
-                self._behind -= ticks / hand.fast_rate
-                hand.run(ticks / hand.fast_rate)
+            self._tick(seconds + self.pacer.missed * self.pacer.period)
+
+    def _tick(self, seconds: float, *, look: bool = False) -> None:
+        """Make the ticks of so much time, with `look` up to the end of a slow one."""
+        hand = self.hand
+        self._event.clear()
+        self._advanced = time.monotonic()
+        self.input.begin()
+        self._look_from_camera()
+        if self._loops is not None:
+            self._loops.look()
+            return
+        self._wait(seconds)
+        ticks = max(int(self._behind * hand.fast_rate + 1e-6), 0)
+        if look:  # what comes after it is made up for by then
+            ticks += -(hand.report.fast_ticks + ticks) % round(hand.fast_rate / hand.slow_rate)
+        if ticks:
+            self._behind -= ticks / hand.fast_rate
+            hand.run(ticks / hand.fast_rate)
 
     def _wait(self, seconds: float) -> None:
         """So much time is to be made up for; what is too much is left out."""
-        self._behind += seconds + self.pacer.missed * self.pacer.period
+        self._behind += seconds
         if self._behind > _BEHIND:
             self.left_out += self._behind - _BEHIND
             self._behind = _BEHIND
+
+    def _wait_for_events(self, seconds: float) -> None:
+        """Sleep until the next tick; the first thing that a person does meanwhile is answered at once."""
+        due = time.monotonic() + seconds
+        if seconds > _SOON and self._event.wait(seconds - _SOON) and self._running.is_set():
+            with self._frame:
+                passed = min(time.monotonic() - self._advanced, self.pacer.period)
+                self._tick(passed, look=True)
+                self._behind -= passed  # the tick counts it once more
+            self.show()
+            self.answered += 1
+        time.sleep(max(due - time.monotonic(), 0.0))
 
     # -- what is told -------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ class PageInput:
         self.on_pointer: Callable[[float, float, float, bool], None] = _nothing  #: x, y, notches, pressed
         self.on_keys: Callable[[frozenset[str]], None] = _nothing
         self.on_gamepad: Callable[[list[float] | None, list[float]], None] = _nothing  #: axes, None if unplugged
+        self.on_event: Callable[[], None] = _nothing  #: after any of them
         self.refused: Counter[str] = Counter()  #: messages that were left out, by why
         self.received = 0  #: messages that were not
         self.open = 0  #: sockets
@@ -89,6 +90,8 @@ class PageInput:
         self.received += 1
         if kind == "event" and self._waiting is None:
             self._waiting = _number(told.get("stamp", 0.0)), arrived
+        if kind == "event":
+            self.on_event()
 
     def begin(self) -> None:
         """A picture is begun: it uses all events so far, and no later ones."""

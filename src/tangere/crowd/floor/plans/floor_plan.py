@@ -105,6 +105,17 @@ class FloorPlan:
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
+    @staticmethod
+    def area_of(text: str) -> str:
+        """An area of a plan as people write it, as WKT or GeoJSON: a box x0,y0,x1,y1 [m], or either of these itself."""
+        if text.lstrip()[:1] not in tuple("-+.0123456789"):
+            return text
+        try:
+            x0, y0, x1, y1 = map(float, text.split(","))
+        except ValueError as error:
+            raise InputError(f"a box is x0,y0,x1,y1, not {text}") from error
+        return f"POLYGON (({x0} {y0}, {x1} {y0}, {x1} {y1}, {x0} {y1}, {x0} {y0}))"
+
     def save(self, path: str | Path) -> None:
         """Write it as WKT or GeoJSON, by the name of the file."""
         path = Path(path)

@@ -127,26 +127,30 @@ def closest_segments(
     along = wp.dot(u, offset)
     back = wp.dot(w, offset)
     sine = _ONE - cosine * cosine
-    s = (along - cosine * back) / sine
-    if sine < _NEARLY_PARALLEL:  # where that cancels
+    steps = int(1)
+    s = real(0.0)
+    t = real(0.0)
+    if sine >= _NEARLY_PARALLEL:
+        s = wp.clamp((along - cosine * back) / sine, -half_a, half_a)
+        t = wp.clamp(s * cosine - back, -half_b, half_b)
+        s = wp.clamp(along + t * cosine, -half_a, half_a)
+    else:
         across = wp.cross(u, w)
         sine = wp.length_sq(across)
         s = along
         if sine > _PARALLEL:
             s = wp.dot(wp.cross(offset, w), across) / sine
-    s = wp.clamp(s, -half_a, half_a)
-    t = wp.clamp(s * cosine - back, -half_b, half_b)
-    s = wp.clamp(along + t * cosine, -half_a, half_a)
-    # Of nearly parallel lines the quotient knows little: projecting back and forth repairs that.
-    on_b = wp.clamp(s * cosine - back, -half_b, half_b)
-    steps = int(1)
-    while wp.abs(on_b - t) > slack and steps < MOST_STEPS:
+        # Of nearly parallel lines the quotient knows little: projecting back and forth repairs that.
+        on_b = wp.clamp(wp.clamp(s, -half_a, half_a) * cosine - back, -half_b, half_b)
+        t = on_b + slack + slack
+        while wp.abs(on_b - t) > slack and steps < MOST_STEPS:
+            t = on_b
+            s = wp.clamp(along + t * cosine, -half_a, half_a)
+            on_b = wp.clamp(s * cosine - back, -half_b, half_b)
+            steps += 1
         t = on_b
-        s = wp.clamp(along + t * cosine, -half_a, half_a)
-        on_b = wp.clamp(s * cosine - back, -half_b, half_b)
-        steps += 1
     found.point_a = s * u
-    found.point_b = offset + on_b * w
+    found.point_b = offset + t * w
     found.steps = steps
     r = found.point_a - found.point_b
     apart = wp.length(r)
@@ -155,7 +159,7 @@ def closest_segments(
         found.lower = -margins
         found.upper = -margins
     else:
-        n = r / apart
+        n = r * (_ONE / apart)
         found.normal = n
         gap = -wp.dot(n, offset) - half_a * wp.abs(wp.dot(n, u)) - half_b * wp.abs(wp.dot(n, w))
         found.lower = gap - slack - margins

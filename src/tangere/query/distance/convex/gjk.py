@@ -199,7 +199,7 @@ def gjk_of(kind_a: int, kind_b: int) -> wp.Function:
             if length <= slack:
                 going = False
             else:
-                n = s.point / length
+                n = s.point * (_ONE / length)
                 on_a = support_a(a, points_a, -n)
                 w = on_a - (offset + rotation * support_b(b, points_b, n * rotation))
                 here = wp.dot(n, w)

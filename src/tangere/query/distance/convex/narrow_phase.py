@@ -16,6 +16,7 @@ from functools import cache
 
 import warp as wp
 
+from tangere.query.distance.convex.boxes import faces_before
 from tangere.query.distance.convex.closed_forms import closed_form_of
 from tangere.query.distance.convex.gjk import gjk_of
 from tangere.query.distance.convex.newton import newton_of
@@ -44,6 +45,8 @@ def closest_of(kind_a: int, kind_b: int) -> wp.Function:
         return closed
     curved = kind_a in CURVED or kind_b in CURVED
     search = newton_of(kind_a, kind_b) if curved and kind_a != ConvexKind.POINT else gjk_of(kind_a, kind_b)
+    if kind_a == kind_b == ConvexKind.BOX:
+        return faces_before(search)
     if not curved or kind_b >= ConvexKind.HULL:
         return search
     return projected_before(kind_a, kind_b, search)  # a third faster for bodies far apart; boxes end sooner without

@@ -71,21 +71,21 @@ def convex_first_contact(
             count = paired_count(*(side.count for side in sides))
             found = search(*sides) if paths == (None, None) else first_along_paths(sides, paths, count, search)
     if accuracy.tolerance is not None:
-        _refuse_small(found["tolerance"], accuracy.tolerance)
+        refuse_small(found["tolerance"], accuracy.tolerance)
     is_mesh = [isinstance(shape, Mesh) for shape in shapes]
     if all(
         len(side.poses) == 1 and (path is not None or side.motion.shape == ())
         for side, path in zip(sides, paths, strict=True)
     ):
-        return _answer_of_one(found, *is_mesh)
-    return _answers_of_many(found)
+        return answer_of_one(found, *is_mesh)
+    return answers_of_many(found)
 
 
 def _path_of(thing: Any) -> Path | None:
     return thing.motion if isinstance(thing, Moving) and isinstance(thing.motion, Path) else None
 
 
-def _refuse_small(kept: np.ndarray, tolerance: float) -> None:
+def refuse_small(kept: np.ndarray, tolerance: float) -> None:
     """Raise if the tolerance could not be kept."""
     if len(kept) and kept.max() > tolerance:
         worst = int(np.argmax(kept))
@@ -95,7 +95,7 @@ def _refuse_small(kept: np.ndarray, tolerance: float) -> None:
         )
 
 
-def _answers_of_many(found: np.ndarray) -> FirstContacts:
+def answers_of_many(found: np.ndarray) -> FirstContacts:
     """What is told of n `ConvexContact` records."""
     return FirstContacts(
         time=found["time"].copy(),
@@ -107,13 +107,21 @@ def _answers_of_many(found: np.ndarray) -> FirstContacts:
     )
 
 
-def _answer_of_one(found: np.ndarray, mesh_a: bool, mesh_b: bool) -> FirstContact:
+def answer_of_one(found: np.ndarray, mesh_a: bool, mesh_b: bool) -> FirstContact:
     """What is told of a single `ConvexContact` record, with its contact; a mesh tells its triangle."""
     row = found[0]
     time, upper, status = float(row["time"]), float(row["time_upper"]), Status(int(row["status"]))
     if status == Status.FREE:
         return FirstContact(time, upper, status)
     return FirstContact(time, upper, status, DeferredContacts.by(partial(_contacts, found.copy(), mesh_a, mesh_b)))
+
+
+def swapped_sides(found: np.ndarray) -> np.ndarray:
+    """The same records with a in the place of b."""
+    turned = found.copy()
+    turned["normal"] *= -1.0
+    turned["point_a"], turned["point_b"] = found["point_b"], found["point_a"]
+    return turned
 
 
 def _contacts(found: np.ndarray, mesh_a: bool, mesh_b: bool) -> Contacts:

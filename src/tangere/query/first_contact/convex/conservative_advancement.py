@@ -40,6 +40,8 @@ CHORDS = wp.constant(3)
 #: A step asks for the distance to this part of the tolerance and this part of the gap.
 OF_TOLERANCE = wp.constant(real(0.1))
 OF_GAP = wp.constant(real(0.05))
+#: … and at the start, where they are within the tolerance, to this part of it.
+SHARP = wp.constant(real(1.0e-5))
 _ZERO = wp.constant(real(0.0))
 _HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
@@ -50,7 +52,7 @@ _SHORT = wp.constant(real(1.0 - 1.0e-9))
 _LITTLE = wp.constant(real(0.05))
 _GAIN = wp.constant(real(0.1))
 #: Other directions are tried where a step is below this part of what the nearest points allow.
-_WORTH = wp.constant(real(0.5))
+_WORTH = wp.constant(real(0.9))
 
 CONTACT = wp.constant(int(Status.CONTACT))
 START = wp.constant(int(Status.START))
@@ -244,6 +246,7 @@ def reached_by(kind_a: int, kind_b: int) -> wp.Function:
         sought.beyond = separation
         sought.enough = FAR
         guess = vec()
+        sharp = bool(False)
         going = bool(True)
         while going:
             now_a = outline_at(m_a, result.time)
@@ -255,9 +258,16 @@ def reached_by(kind_a: int, kind_b: int) -> wp.Function:
             found = closest(a, points_a, b, points_b, state.rotation, state.offset, guess, sought)
             result.closest = found
             gap = found.lower - keep
-            if found.meet or found.upper <= separation + tolerance:
+            touch = found.meet or found.upper <= separation
+            if result.time == _ZERO and not touch and not sharp and found.upper <= separation + tolerance:
+                # Whether they touch at the start is asked as sharply as can be.
+                sharp = True
+                guess = found.normal
+                sought.tolerance = SHARP * tolerance
+                sought.relative = _ZERO
+            elif found.meet or found.upper <= separation + tolerance:
                 result.status = CONTACT
-                if result.time == _ZERO and (found.meet or found.upper <= separation):
+                if result.time == _ZERO and touch:
                     result.status = START
                 going = False
             elif not gap > _ZERO:

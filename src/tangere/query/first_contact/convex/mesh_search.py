@@ -73,11 +73,21 @@ def comes_before(found: ConvexReach, triangle: int, best: ConvexReach, known: in
     return triangle < known
 
 
+@wp.struct
+class MeshReach:
+    """When a body first comes near a mesh."""
+
+    reach: ConvexReach  #: of the earliest triangle; status FREE if there is none
+    triangle: wp.int32  #: -1: none
+
+
 @cache
-def mesh_contact_kernel(kind: int) -> wp.Kernel:
-    """First contacts of n bodies of a kind with a mesh; both may move, one of either may serve all."""
+def clear_until_of(kind: int) -> wp.Function:
+    """`clear_until(m_a, m_b, a, points_a, node, state, keep, tau, until) -> float64` for bodies of a kind.
+
+    Until when the body certainly stays farther than `keep` from a box; tau itself where nothing separates them now.
+    """
     gap_to_box, safe_step = gap_to_box_of(kind), safe_step_of(kind, ConvexKind.BOX)
-    reached, told = reached_by(kind, ConvexKind.TRIANGLE), told_of(kind, ConvexKind.TRIANGLE)
 
     @wp.func
     def clear_until(
@@ -91,7 +101,6 @@ def mesh_contact_kernel(kind: int) -> wp.Kernel:
         tau: real,
         until: real,
     ) -> real:
-        """Until when the body certainly stays clear of a box; tau itself where nothing separates them now."""
         sought = Sought()
         sought.tolerance = keep
         sought.relative = OF_GAP
@@ -118,6 +127,110 @@ def mesh_contact_kernel(kind: int) -> wp.Kernel:
                 time = until + _ONE
         return time
 
+    return clear_until
+
+
+@cache
+def mesh_reach_of(kind: int) -> wp.Function:
+    """`search(m_a, m_b, a, points_a, nodes, corners, first, separation, tolerance, slack) -> MeshReach`.
+
+    `first`: where the mesh begins in tables of several: its root, and its first triangle.
+    """
+    clear_until, reached = clear_until_of(kind), reached_by(kind, ConvexKind.TRIANGLE)
+
+    @wp.func
+    def search(
+        m_a: MovingShapeBounds,
+        m_b: MovingShapeBounds,
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        nodes: wp.array[ObbNode],
+        corners: wp.array[wp.vec3d],
+        first: wp.vec2i,
+        separation: real,
+        tolerance: real,
+        slack: real,
+    ) -> MeshReach:
+        keep = separation + _HALF * tolerance + slack
+        waiting = NodeIds()
+        times = NodeBounds()
+        count = int(1)
+        best = MeshReach()
+        best.triangle = -1
+        until = _ONE + _ZERO
+        while count > 0:
+            count -= 1
+            number = waiting[count]
+            tau = times[count]
+            if tau <= until:
+                node = nodes[first[0] + number]
+                if node.right < 0:
+                    triangle = triangle_of(corners, first[1] + node.triangle)
+                    m_leaf = with_triangle(m_b, corners, triangle)
+                    found = reached(
+                        m_a, m_leaf, a, points_a, triangle, corners, separation, tolerance, slack, tau, until
+                    )
+                    if found.status != FREE and comes_before(found, node.triangle, best.reach, best.triangle):
+                        best.reach = found
+                        best.triangle = node.triangle
+                        until = found.time
+                else:
+                    state = pair_state(outline_at(m_a, tau), outline_at(m_b, tau))
+                    near = number + 1
+                    far = node.right
+                    near_time = clear_until(m_a, m_b, a, points_a, nodes[first[0] + near], state, keep, tau, until)
+                    far_time = clear_until(m_a, m_b, a, points_a, nodes[first[0] + far], state, keep, tau, until)
+                    if far_time < near_time:
+                        near = node.right
+                        far = number + 1
+                        swapped = near_time
+                        near_time = far_time
+                        far_time = swapped
+                    if far_time <= until:
+                        waiting[count] = far
+                        times[count] = far_time
+                        count += 1
+                    if near_time <= until:
+                        waiting[count] = near
+                        times[count] = near_time
+                        count += 1
+        return best
+
+    return search
+
+
+@cache
+def mesh_told_of(kind: int) -> wp.Function:
+    """`told(m_a, m_b, a, points_a, corners, first, separation, tolerance, slack, found) -> ConvexContact`."""
+    told = told_of(kind, ConvexKind.TRIANGLE)
+
+    @wp.func
+    def mesh_told(
+        m_a: MovingShapeBounds,
+        m_b: MovingShapeBounds,
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        corners: wp.array[wp.vec3d],
+        first: int,
+        separation: real,
+        tolerance: real,
+        slack: real,
+        found: MeshReach,
+    ) -> ConvexContact:
+        triangle = triangle_of(corners, first + wp.max(found.triangle, 0))
+        m_leaf = with_triangle(m_b, corners, triangle)
+        contact = told(m_a, m_leaf, a, points_a, triangle, corners, separation, tolerance, slack, found.reach)
+        contact.triangle = found.triangle
+        return contact
+
+    return mesh_told
+
+
+@cache
+def mesh_contact_kernel(kind: int) -> wp.Kernel:
+    """First contacts of n bodies of a kind with a mesh; both may move, one of either may serve all."""
+    search, told = mesh_reach_of(kind), mesh_told_of(kind)
+
     @wp.kernel(module="unique", module_options=SOUND)
     def mesh_contacts(
         first: int,
@@ -141,53 +254,7 @@ def mesh_contact_kernel(kind: int) -> wp.Kernel:
         a = shapes_a[wp.min(i, shapes_a.shape[0] - 1)]
         tolerance = pair_tolerance(m_a, m_b)
         slack = m_a.slack + m_b.slack
-        keep = separation + _HALF * tolerance + slack
-        waiting = NodeIds()
-        times = NodeBounds()
-        count = int(1)
-        best = ConvexReach()
-        triangle_hit = int(-1)
-        until = _ONE + _ZERO
-        while count > 0:
-            count -= 1
-            number = waiting[count]
-            tau = times[count]
-            if tau <= until:
-                node = nodes[number]
-                if node.right < 0:
-                    triangle = triangle_of(corners, node.triangle)
-                    m_leaf = with_triangle(m_b, corners, triangle)
-                    found = reached(
-                        m_a, m_leaf, a, points_a, triangle, corners, separation, tolerance, slack, tau, until
-                    )
-                    if found.status != FREE and comes_before(found, node.triangle, best, triangle_hit):
-                        best = found
-                        triangle_hit = node.triangle
-                        until = found.time
-                else:
-                    state = pair_state(outline_at(m_a, tau), outline_at(m_b, tau))
-                    near = number + 1
-                    far = node.right
-                    near_time = clear_until(m_a, m_b, a, points_a, nodes[near], state, keep, tau, until)
-                    far_time = clear_until(m_a, m_b, a, points_a, nodes[far], state, keep, tau, until)
-                    if far_time < near_time:
-                        near = node.right
-                        far = number + 1
-                        swapped = near_time
-                        near_time = far_time
-                        far_time = swapped
-                    if far_time <= until:
-                        waiting[count] = far
-                        times[count] = far_time
-                        count += 1
-                    if near_time <= until:
-                        waiting[count] = near
-                        times[count] = near_time
-                        count += 1
-        triangle = triangle_of(corners, wp.max(triangle_hit, 0))
-        m_leaf = with_triangle(m_b, corners, triangle)
-        contact = told(m_a, m_leaf, a, points_a, triangle, corners, separation, tolerance, slack, best)
-        contact.triangle = triangle_hit
-        contacts[i] = contact
+        found = search(m_a, m_b, a, points_a, nodes, corners, wp.vec2i(0, 0), separation, tolerance, slack)
+        contacts[i] = told(m_a, m_b, a, points_a, corners, 0, separation, tolerance, slack, found)
 
     return mesh_contacts

@@ -52,6 +52,7 @@ class MovingSide:
 def moving_side(thing: Analytic | Mesh | Moving, name: str) -> MovingSide:
     """A body, n of them or a mesh, at rest or in rigid motion; a `Path` by its first segment, see `path`."""
     shape, motion = (thing.shape, thing.motion) if isinstance(thing, Moving) else (thing, _AT_REST)
+    largest = motion.segments.largest if isinstance(motion, Path) else getattr(motion, "largest", 0.0)
     if isinstance(motion, Path):
         motion = motion.segments[0]
     if not isinstance(motion, Rigid):
@@ -61,7 +62,7 @@ def moving_side(thing: Analytic | Mesh | Moving, name: str) -> MovingSide:
     count = len(poses) if motions == 1 and not (motion.shape and len(poses) == 1) else motions
     if len(poses) not in (1, count):
         raise InputError(f"{name}: {len(poses)} bodies and {motions} motions do not pair off: as many, or one")
-    if not motion.largest <= LARGEST:
+    if not largest <= LARGEST:
         for field in _LENGTHS:
             check_size(motion.records()[field], f"{name}: motion {{}}: its {field}")
     if not isinstance(shape, Mesh) and not isinstance(shape.poses, np.ndarray):  # which was checked where it was given
@@ -85,7 +86,7 @@ def contacts_of_pairs(
         count = paired_count(a.count, b.count)
         inputs: list[Any] = []
         for side, convex in zip((a, b), bodies, strict=True):
-            inputs += [_laid_out(side, convex, smooth, device), *convex.arguments]
+            inputs += [laid_out(side, convex, smooth, device), *convex.arguments]
         out = wp.empty(count, dtype=ConvexContact, device=device)
         limits = wp.array(lengths, dtype=wp.float64, device=device)
         grain = MESH_GRAIN if bodies[1].kind == ConvexKind.TRIANGLE else GRAIN
@@ -103,7 +104,8 @@ def _kernel_of(a: ConvexBodies | MeshBody, b: ConvexBodies | MeshBody) -> wp.Ker
     return mesh_contact_kernel(a.kind) if b.kind == ConvexKind.TRIANGLE else contact_kernel(a.kind, b.kind)
 
 
-def _laid_out(side: MovingSide, bodies: ConvexBodies | MeshBody, smooth: bool, device: wp.Device) -> Any:
+def laid_out(side: MovingSide, bodies: ConvexBodies | MeshBody, smooth: bool, device: wp.Device) -> Any:
+    """`MovingShapes` of a side on a device, without lengths."""
     moving: Any = MovingShapes()
     moving.motions = wp.array(side.motion.records(), dtype=RigidMotion, device=device)
     moving.links, moving.smooth = side.motion.links, smooth

@@ -91,21 +91,47 @@ def moving_shape_bounds_of(
     queries: MovingShapes, i: int, ground_error: wp.float64, origin: wp.vec3d
 ) -> MovingShapeBounds:
     """Bounds of the motion of body i; a tolerance that would drown in rounding is made larger."""
-    links = queries.links
-    shape = queries.shapes[wp.min(i, queries.shapes.shape[0] - 1)]
-    reach = queries.reach[wp.min(i, queries.reach.shape[0] - 1)]
-    pose = queries.poses[wp.min(i, queries.poses.shape[0] - 1)]
-    separation = queries.separation
-    m = MovingShapeBounds()
-    m.motions = queries.motions
-    m.at = wp.min(i * links, queries.motions.shape[0] - links)
-    m.links = links
+    at = wp.min(i * queries.links, queries.motions.shape[0] - queries.links)
+    m = bounds_along_chain(
+        queries.motions,
+        at,
+        queries.links,
+        queries.smooth,
+        queries.shapes[wp.min(i, queries.shapes.shape[0] - 1)],
+        queries.reach[wp.min(i, queries.reach.shape[0] - 1)],
+        queries.poses[wp.min(i, queries.poses.shape[0] - 1)],
+        wp.vec2d(queries.separation, queries.tolerance),
+        ground_error,
+        origin,
+    )
     m.hulls = queries.hulls
+    return m
+
+
+@wp.func
+def bounds_along_chain(
+    motions: wp.array[RigidMotion],
+    at: int,
+    links: int,
+    smooth: bool,
+    shape: AnalyticShape,
+    reach: wp.float64,
+    pose: wp.mat44d,
+    lengths: wp.vec2d,
+    ground_error: wp.float64,
+    origin: wp.vec3d,
+) -> MovingShapeBounds:
+    """The same of a body that is moved by the `links` records from `at` on; lengths: separation and tolerance."""
+    separation = lengths[0]
+    m = MovingShapeBounds()
+    m.motions = motions
+    m.at = at
+    m.links = links
     m.origin = origin
-    m.smooth = queries.smooth
+    m.smooth = smooth
     for k in range(links):
-        m.smooth = m.smooth or queries.motions[m.at + k].kind == COSINE
-    m.bounds = motion_bounds_of(queries.motions, m.at, links, m.smooth)
+        m.smooth = m.smooth or motions[at + k].kind == COSINE
+    m.bounds = motion_bounds_of(motions, at, links, m.smooth)
     m.shape = shape
     m.turned = wp.mat33d(
         pose[0, 0], pose[0, 1], pose[0, 2], pose[1, 0], pose[1, 1], pose[1, 2], pose[2, 0], pose[2, 1], pose[2, 2]
@@ -136,7 +162,7 @@ def moving_shape_bounds_of(
         path *= _ONE + spin
     size = path + wp.length(origin) + way + (_ONE + spin) * (wp.length(m.arm) + reach) + m.radius + separation
     m.separation = separation
-    m.tolerance = queries.tolerance
+    m.tolerance = lengths[1]
     if m.tolerance < _ZERO:
         m.tolerance = _DEFAULT_TOLERANCE * (_TWO * (reach + m.radius) + way)
     m.tolerance = wp.max(m.tolerance, wp.max(_LEAST_TOLERANCE * size, ground_error))

@@ -4,7 +4,7 @@ Question: at which points do two bodies touch or nearly touch, how deep, and whi
 Method:   nearest points give the normal (`approach`); where cores overlap it is the nearest way out (`penetration`).
           The faces, lines or points that face each other along it (`features`) are laid over each other (`clipping`).
 Sound:    bodies nearer than `distance` have a contact; moved apart along the normal by the depth of the deepest one
-          they overlap no more. Depths are the least there are to 1e-7 of the bodies' size.
+          they overlap no more. Depths are the least there are to 1e-9 of the bodies' size.
 Known as: contact manifold; box on box as in most engines, but the whole polygon, not four of its points.
 """
 
@@ -19,21 +19,24 @@ from tangere.query.contacts.record import Contacts
 from tangere.query.distance.convex.bodies import ConvexBodies, as_placed, paired_count
 from tangere.query.distance.convex.supports import ConvexKind
 from tangere.query.manifold.convex.approach import approach_kernel
+from tangere.query.manifold.convex.box_penetration import box_penetrations
 from tangere.query.manifold.convex.clipping import ManifoldPoint, NearPair, clip_features
-from tangere.query.manifold.convex.features import Features, HullFaces, feature_kernel, most_sides
+from tangere.query.manifold.convex.features import HullFaces, empty_features, feature_kernel, most_sides
 from tangere.query.manifold.convex.penetration import Penetration, Polytopes, penetration_kernel
-from tangere.runtime import Arrays, choose_device, launch, using_threads
+from tangere.runtime import Arrays, choose_device, launch, thread_count, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic, hull_tables
 
 #: Gaps up to this part of the bodies' size count as contacts, unless a distance is given.
 MARGIN = 0.01
-#: Nearest points are as exact as this, relative to the bodies' size, and depths as this.
-ACCURACY, DEPTH_ACCURACY = 1e-9, 1e-7
-#: Pairs worth a thread; overlaps that are searched at once, for their scratch.
-GRAIN, TOGETHER = 512, 4096
-#: Corners that a polytope has room for at first; where that does not suffice, four times as many.
-ROOM, MORE_ROOM = 192, 4
+#: Nearest points are as exact as this, relative to the bodies' size, and depths as this, or the last where rounding
+#: does not let them be.
+ACCURACY, DEPTH_ACCURACY, DEPTH_ENOUGH = 1e-9, 1e-10, 1e-9
+#: Pairs worth a thread; overlaps that are searched at once, for their scratch, on CUDA and by a CPU thread: memory that
+#: is touched for the first time costs as much as a search.
+GRAIN, TOGETHER, A_THREAD = 512, 4096, 128
+#: Corners that a polytope has room for at first; where that does not suffice, four times as many, up to the last.
+ROOM, MORE_ROOM, MOST_ROOM = 192, 4, 3072
 
 
 def convex_manifold(
@@ -80,29 +83,44 @@ def _near_pairs(
     meet = wp.zeros(count, dtype=wp.uint8, device=device)
     launch(approach_kernel(*kinds), count, [*inputs, ACCURACY], [out, meet], device=device, grain=GRAIN)
     pairs, deep = out.numpy().copy(), np.flatnonzero(meet.numpy())
-    for begin in range(0, len(deep), TOGETHER):
-        rows, room = deep[begin : begin + TOGETHER].astype(np.int32), ROOM
-        while len(rows):
-            answers = _penetrations(kinds, inputs, rows, room, device)
-            _set_way_out(pairs, rows, answers, inputs[2].numpy())
-            rows, room = rows[answers["room"] == 0], MORE_ROOM * room
+    if len(deep):
+        _set_way_out(pairs, deep, penetrations(kinds, inputs, deep, device), inputs[2].numpy())
     limit = MARGIN * pairs["size"] if distance is None else distance
     return pairs[pairs["gap"] <= limit]
 
 
-def _penetrations(
-    kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, room: int, device: wp.Device
+def penetrations(
+    kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, device: wp.Device
 ) -> np.ndarray:
-    """`Penetration` records of some pairs, by polytopes with room for so many corners."""
+    """`Penetration` records of some pairs; polytopes get as much room as they need."""
+    if kinds == (ConvexKind.BOX, ConvexKind.BOX):
+        found = wp.zeros(len(rows), dtype=Penetration, device=device)
+        chosen = wp.array(rows.astype(np.int32), dtype=wp.int32, device=device)
+        launch(box_penetrations, len(rows), [chosen, *inputs], [found], device=device, grain=GRAIN)
+        return found.numpy()
+    answers = np.zeros(len(rows), Penetration.numpy_dtype())
+    together = TOGETHER if device.is_cuda else A_THREAD * thread_count()
+    which, room = np.arange(len(rows)), ROOM
+    while len(which) and room <= MOST_ROOM:  # beyond, rounding has spoilt them: the least way seen parts the bodies
+        scratch = _scratch(min(len(which), together), room, device)
+        for begin in range(0, len(which), together):
+            some = which[begin : begin + together]
+            found = wp.zeros(len(some), dtype=Penetration, device=device)
+            chosen = wp.array(rows[some].astype(np.int32), dtype=wp.int32, device=device)
+            arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
+            launch(penetration_kernel(*kinds), len(some), arguments, [found], device=device, grain=A_THREAD)
+            answers[some] = found.numpy()
+        which, room = which[answers["room"][which] == 0], MORE_ROOM * room
+    return answers
+
+
+def _scratch(count: int, room: int, device: wp.Device) -> Any:
+    """Polytopes with room for so many corners each."""
     scratch: Any = Polytopes()
-    scratch.corners, scratch.own = (wp.empty((len(rows), room), dtype=wp.vec3d, device=device) for _ in "ab")
+    scratch.corners, scratch.own = (wp.empty((count, room), dtype=wp.vec3d, device=device) for _ in "ab")
     for name, dtype in (("faces", wp.vec3i), ("planes", wp.vec4d), ("sides", wp.vec2i)):
-        setattr(scratch, name, wp.empty((len(rows), 2 * room), dtype=dtype, device=device))
-    answers = wp.zeros(len(rows), dtype=Penetration, device=device)
-    chosen = wp.array(rows, dtype=wp.int32, device=device)
-    arguments = [chosen, *inputs, DEPTH_ACCURACY, scratch]
-    launch(penetration_kernel(*kinds), len(rows), arguments, [answers], device=device, grain=GRAIN)
-    return answers.numpy()
+        setattr(scratch, name, wp.empty((count, 2 * room), dtype=dtype, device=device))
+    return scratch
 
 
 def _set_way_out(pairs: np.ndarray, rows: np.ndarray, answers: np.ndarray, origins: np.ndarray) -> None:
@@ -126,29 +144,47 @@ def _clipped(
     device: wp.Device,
 ) -> np.ndarray:
     """`ManifoldPoint` records of the pairs."""
-    count = len(pairs)
-    if not count:
+    if not len(pairs):
         return np.zeros(0, ManifoldPoint.numpy_dtype())
-    rows = wp.array(pairs["row"].astype(np.int32), dtype=wp.int32, device=device)
-    normals = wp.array(np.ascontiguousarray(pairs["normal"]), dtype=wp.vec3d, device=device)
-    features = []
-    for side, shape, own, places in zip((-1.0, 1.0), shapes, bodies, poses, strict=True):
-        hull: Any = HullFaces()
-        tables = hull_tables(shape.hull, device.alias)
-        hull.edges, hull.planes = tables.edges, tables.planes
-        listed: Any = Features()
-        most = most_sides(own.kind, shape.hull)
-        listed.count, listed.number = (wp.zeros(count, dtype=wp.int32, device=device) for _ in "ab")
-        listed.normal = wp.zeros(count, dtype=wp.vec3d, device=device)
-        listed.starts, listed.ends = (wp.zeros((count, most), dtype=wp.vec3d, device=device) for _ in "ab")
-        inputs = [rows, own.shapes, own.points, hull, places, poses[0], normals, side, listed]
-        launch(feature_kernel(own.kind), count, inputs, [], device=device, grain=GRAIN)
-        features.append(listed)
-    records = wp.array(pairs, dtype=NearPair, device=device)
+    features = [
+        body_features(pairs, side, shape, own, places, poses[0], device)
+        for side, shape, own, places in zip((-1.0, 1.0), shapes, bodies, poses, strict=True)
+    ]
+    return clipped(pairs, features, poses[0], distance, device)
+
+
+def body_features(
+    pairs: np.ndarray,
+    toward: float,
+    shape: Analytic,
+    bodies: ConvexBodies,
+    poses: wp.array,
+    origins: wp.array,
+    device: wp.Device,
+) -> Any:
+    """`Features` of the bodies of `NearPair` records that face `toward` times their normals."""
+    hull: Any = HullFaces()
+    tables = hull_tables(shape.hull, device.alias)
+    hull.edges, hull.planes = tables.edges, tables.planes
+    listed = empty_features(len(pairs), most_sides(bodies.kind, shape.hull), device)
+    rows = wp.array(pairs["row"].astype(np.int32), dtype=wp.int32, device=device, copy=not device.is_cpu)
+    normals = np.ascontiguousarray(pairs["normal"])
+    normals = wp.array(normals, dtype=wp.vec3d, device=device, copy=not device.is_cpu)
+    inputs = [rows, bodies.shapes, bodies.points, hull, poses, origins, normals, toward, listed]
+    launch(feature_kernel(bodies.kind), len(pairs), inputs, [], device=device, grain=GRAIN)
+    return listed
+
+
+def clipped(
+    pairs: np.ndarray, features: list[Any], origins: wp.array, distance: float | None, device: wp.Device
+) -> np.ndarray:
+    """`ManifoldPoint` records of `NearPair` records whose `Features` of a and b are known."""
+    count = len(pairs)
+    records = wp.array(pairs, dtype=NearPair, device=device, copy=not device.is_cpu)
     limit = -1.0 if distance is None else float(distance)
     counts = wp.zeros(count, dtype=wp.int32, device=device)
     nowhere, nothing = (wp.zeros(0, dtype=dtype, device=device) for dtype in (wp.int32, ManifoldPoint))
-    inputs = [records, *features, poses[0], limit, MARGIN, counts]
+    inputs = [records, *features, origins, limit, MARGIN, counts]
     launch(clip_features, count, [*inputs, nowhere, nothing], [], device=device, grain=GRAIN)
     ends = np.cumsum(counts.numpy())
     offsets = wp.array((ends - counts.numpy()).astype(np.int32), dtype=wp.int32, device=device)

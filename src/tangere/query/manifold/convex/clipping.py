@@ -1,9 +1,10 @@
 """Where two features lie over each other: the corners of what their shadows along the normal have in common.
 
 Question: all points at which a face, line, disc or point of one body is over one of another, nearer than a distance.
-Method:   corners of either that are over the other, and crossings of their sides; of a disc eight points of its rim and
-          where sides cross it. Each is lifted back along the normal to both features, so a gap is exact where features
-          lean. Corners that coincide count once. The nearest points are added where no corner is as near.
+Method:   corners of either that are over the other, and crossings of their sides; of a disc eight points of its rim,
+          where sides cross it, and the middles of arcs between these: slivers have a breadth. Each is lifted back along
+          the normal to both features, so a gap is exact where features lean. Corners that coincide count once. The
+          nearest points are added where no corner is as near.
 Known as: contact manifold by clipping (Sutherland and Hodgman 1974), without the order of the corners.
 """
 
@@ -26,6 +27,9 @@ _HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
 _FAR = wp.constant(real(1.0e300))
 _STEP = wp.constant(real(0.7853981633974483))
+_TURN = wp.constant(real(6.283185307179586))
+#: Arcs of a rim below this angle are none.
+_SMALL = wp.constant(real(1.0e-7))
 #: Corners that are nearer than this part of the bodies' size are one.
 _SAME = wp.constant(real(1.0e-9))
 #: Lines that turn from each other by less are parallel: both lie on each other.
@@ -35,6 +39,8 @@ CORNER_A = wp.constant(0)
 CORNER_B = wp.constant(1)
 CROSSING = wp.constant(2)
 NEAREST = wp.constant(3)
+#: Set in the number of a crossing that is the middle of an arc between two.
+ARC = wp.constant(1 << 19)
 
 
 @wp.struct
@@ -199,6 +205,48 @@ def crossing_of(p: vec, way: vec, q: vec, other: vec, n: vec, same: real, parall
     return -_ONE
 
 
+@wp.func
+def rim_crossing(disc: Features, sides: Features, i: int, k: int, root: int, n: vec) -> real:
+    """Where, as a part of it, side k crosses the rim of a disc, seen along n, first or again; -1 where it does not."""
+    p = lifted(disc, i, sides.starts[i, k], n)
+    way = lifted(disc, i, sides.ends[i, k], n) - p
+    p = p - disc.starts[i, 0]
+    squared = wp.length_sq(way)
+    half = wp.dot(p, way) / squared
+    left = half * half - (wp.length_sq(p) - wp.length_sq(disc.ends[i, 0])) / squared
+    if not left > _ZERO:
+        return -_ONE
+    return -half + wp.where(root == 0, -_ONE, _ONE) * wp.sqrt(left)
+
+
+@wp.func
+def angle_on(disc: Features, i: int, x: vec) -> real:
+    """Where a point of its plane is around a disc."""
+    from_middle = x - disc.starts[i, 0]
+    return wp.atan2(wp.dot(from_middle, disc.ends[i, 1]), wp.dot(from_middle, disc.ends[i, 0]))
+
+
+@wp.func
+def middle_of_arc(disc: Features, sides: Features, i: int, start: real, n: vec) -> vec:
+    """The middle of the arc of a rim from an angle on to where a side crosses it next."""
+    least = _TURN + _ZERO
+    k = int(0)
+    while k < sides.count[i]:
+        root = int(0)
+        while root < 2:
+            part = rim_crossing(disc, sides, i, k, root, n)
+            if part >= _ZERO and part <= _ONE:
+                x = lifted(disc, i, sides.starts[i, k] + part * (sides.ends[i, k] - sides.starts[i, k]), n)
+                on = angle_on(disc, i, x) - start
+                on = wp.where(on < _ZERO, on + _TURN, on)
+                if on > _SMALL and on < least:
+                    least = on
+            root += 1
+        k += 1
+    angle = start + _HALF * least
+    return disc.starts[i, 0] + wp.cos(angle) * disc.ends[i, 0] + wp.sin(angle) * disc.ends[i, 1]
+
+
 @wp.kernel
 def clip_features(
     first: int,
@@ -261,7 +309,7 @@ def clip_features(
                 list = listed(list, pair, a, b, i, p + s * way, CROSSING, number, distance, origin, offset, out)
             k += 1
         j += 1
-    # Sides with the rim of a disc.
+    # Sides with the rim of a disc, and the middles of arcs between them.
     side = int(0)
     while side < 2:
         disc = a
@@ -270,24 +318,22 @@ def clip_features(
             disc = b
             sides = a
         if disc.count[i] == DISC:
-            middle = disc.starts[i, 0]
-            radius = wp.length(disc.ends[i, 0])
             k = int(0)
             while k < sides.count[i]:
-                p = lifted(disc, i, sides.starts[i, k], n)
-                way = lifted(disc, i, sides.ends[i, k], n) - p
-                long = wp.length(way)
-                half = wp.dot(p - middle, way) / (long * long)
-                left = half * half - (wp.length_sq(p - middle) - radius * radius) / (long * long)
-                if left > _ZERO:
-                    root = int(0)
-                    while root < 2:
-                        s = -half + wp.where(root == 0, -_ONE, _ONE) * wp.sqrt(left)
-                        x = p + s * way
-                        if s * long > same and (_ONE - s) * long > same and not is_corner(disc, i, x, n, same):
-                            number = ((k & 1023) << 2) | (2 * side + root)
+                root = int(0)
+                while root < 2:
+                    part = rim_crossing(disc, sides, i, k, root, n)
+                    x = lifted(disc, i, sides.starts[i, k] + part * (sides.ends[i, k] - sides.starts[i, k]), n)
+                    long = wp.length(flat(sides.ends[i, k] - sides.starts[i, k], n))
+                    if part * long > same and (_ONE - part) * long > same and not is_corner(disc, i, x, n, same):
+                        number = ((k & 1023) << 2) | (2 * side + root)
+                        list = listed(list, pair, a, b, i, x, CROSSING, number, distance, origin, offset, out)
+                    if part >= _ZERO and part <= _ONE and sides.count[i] > 2:
+                        x = middle_of_arc(disc, sides, i, angle_on(disc, i, x), n)
+                        if is_over(sides, i, x, n, same) and not is_corner(disc, i, x, n, same):
+                            number = ARC | ((k & 1023) << 2) | (2 * side + root)
                             list = listed(list, pair, a, b, i, x, CROSSING, number, distance, origin, offset, out)
-                        root += 1
+                    root += 1
                 k += 1
         side += 1
     if of_a == DISC and of_b == DISC:
@@ -305,6 +351,10 @@ def clip_features(
                 x = middle + (along / apart) * way + wp.where(root == 0, -beside, beside) * up
                 if not is_corner(a, i, x, n, same) and not is_corner(b, i, x, n, same):
                     list = listed(list, pair, a, b, i, x, CROSSING, root, distance, origin, offset, out)
+                # The middle of the arc of each disc over the other.
+                x = middle + wp.where(root == 0, radius, apart - other) * way / apart
+                if not is_corner(a, i, x, n, same) and not is_corner(b, i, x, n, same):
+                    list = listed(list, pair, a, b, i, x, CROSSING, ARC | root, distance, origin, offset, out)
                 root += 1
     if list.least > pair.gap + same:
         list = listed(list, pair, a, b, i, pair.point_a, NEAREST, 0, distance, origin, offset, out)

@@ -56,6 +56,15 @@ def most_sides(kind: int, hull: Any) -> int:
     return int(np.bincount(hull.edges[:, 2:].ravel()).max()) if kind == ConvexKind.HULL else 4
 
 
+def empty_features(count: int, most: int, device: wp.Device) -> Any:
+    """Room for the features of `count` bodies with at most so many sides."""
+    listed: Any = Features()
+    listed.count, listed.number = (wp.zeros(count, dtype=wp.int32, device=device) for _ in "ab")
+    listed.normal = wp.zeros(count, dtype=wp.vec3d, device=device)
+    listed.starts, listed.ends = (wp.zeros((count, most), dtype=wp.vec3d, device=device) for _ in "ab")
+    return listed
+
+
 @wp.func
 def place_side(f: Features, i: int, slot: int, turned: wp.mat33d, at: vec, start: vec, end: vec) -> int:
     """Write one side, from the body's frame."""

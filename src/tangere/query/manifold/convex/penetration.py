@@ -8,8 +8,10 @@ Method:   their Minkowski difference holds the origin. A polytope inside it grow
           Of cores that are apart by less than rounding leaves of a difference, the depth is negative: a gap along the
           normal of a face.
 Sound:    a translation by `depth` along `normal` parts the cores, because it is the reach of the difference itself
-          along that direction; of cores that overlap it is at most `accuracy` of their size more than the least, unless
-          `room` says that there was none for more corners: then it is asked again with more.
+          along that direction; of cores that overlap it is at most `accuracy` of their size more than the least, or
+          `enough` where there was no room for more corners; `room` says that it was not even that: then it is asked
+          again with more. Rounding may spoil a polytope: then it is the least of those seen. The last digits of the
+          normals of curved bodies are found by `stationary_normal`.
 Known as: the expanding polytope algorithm, EPA (van den Bergen 2001).
 """
 
@@ -20,7 +22,8 @@ from functools import cache
 import warp as wp
 
 from tangere.query.distance.convex.narrow_phase import rotation_of, translation_of
-from tangere.query.distance.convex.supports import ConvexShape, core_support_of
+from tangere.query.distance.convex.supports import CURVED, ConvexShape, core_support_of
+from tangere.query.manifold.convex.stationary_normal import stationary_normal_of
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -74,15 +77,16 @@ def place_face(p: Polytopes, i: int, slot: int, corners: wp.vec3i) -> int:
 
 @wp.func
 def add_side(p: Polytopes, i: int, count: int, start: int, end: int) -> int:
-    """Add a side to the horizon, or take its opposite away; how many there are."""
+    """Add a side to the horizon, or take its opposite away; how many there are, or would be if there were room."""
     k = int(0)
-    while k < count:
+    while k < wp.min(count, p.sides.shape[1]):
         side = p.sides[i, k]
         if side[0] == end and side[1] == start:
-            p.sides[i, k] = p.sides[i, count - 1]
+            p.sides[i, k] = p.sides[i, wp.min(count, p.sides.shape[1]) - 1]
             return count - 1
         k += 1
-    p.sides[i, count] = wp.vec2i(start, end)
+    if count < p.sides.shape[1]:
+        p.sides[i, count] = wp.vec2i(start, end)
     return count + 1
 
 
@@ -116,6 +120,8 @@ def shares_of(point: vec, a: vec, b: vec, c: vec) -> vec:
 def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     """The depths of cores of two kinds that have a point in common."""
     support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
+    polished = stationary_normal_of(kind_a, kind_b)
+    curved = wp.constant(int(kind_a in CURVED or kind_b in CURVED))
 
     @wp.func
     def support(
@@ -148,6 +154,7 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         points_b: wp.array[wp.vec3d],
         poses_b: wp.array[wp.mat44d],
         accuracy: real,
+        enough: real,
         p: Polytopes,
         found: wp.array[Penetration],
     ):
@@ -221,28 +228,36 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         faces = place_face(p, i, faces, wp.vec3i(base[0], base[2], 3))
         corners = int(4)
         best = int(0)
-        depth = real(0.0)
+        depth = _FAR + _ZERO
+        nearest = p.faces[i, 0]
+        nearest_plane = p.planes[i, 0]
         going = bool(True)
+        least = _FAR + _ZERO
+        k = int(0)
+        while k < faces:
+            if p.planes[i, k][3] < least:
+                least = p.planes[i, k][3]
+                best = k
+            k += 1
         while going:
-            least = _FAR + _ZERO
-            k = int(0)
-            while k < faces:
-                if p.planes[i, k][3] < least:
-                    least = p.planes[i, k][3]
-                    best = k
-                k += 1
             plane = p.planes[i, best]
             normal = vec(plane[0], plane[1], plane[2])
             corner = support(p, i, corners, a, points_a, b, points_b, rotation, offset, normal)
-            depth = wp.dot(normal, corner)
+            reach = wp.dot(normal, corner)
+            if reach < depth:
+                depth = reach
+                nearest = p.faces[i, best]
+                nearest_plane = plane
             # the horizon of a convex polytope has fewer sides than it has corners
-            if depth - least > accuracy * size:
-                if corners + 1 >= p.corners.shape[1] or faces + corners + 1 >= p.faces.shape[1]:
-                    answer.room = 0
-            if depth - least <= accuracy * size or answer.room == 0:
+            full = corners + 1 >= p.corners.shape[1] or faces + corners + 1 >= p.faces.shape[1]
+            if depth - least <= accuracy * size:
+                going = False
+            elif full:  # rounding may keep the last digits
+                answer.room = wp.where(depth - least <= enough * size, 1, 0)
                 going = False
             else:
                 sides = int(0)
+                least = _FAR + _ZERO
                 k = int(0)
                 while k < faces:
                     plane = p.planes[i, k]
@@ -257,18 +272,43 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                         p.faces[i, k] = p.faces[i, faces]
                         p.planes[i, k] = p.planes[i, faces]
                     else:
+                        if plane[3] < least:
+                            least = plane[3]
+                            best = k
                         k += 1
+                if sides > p.sides.shape[1] or faces + sides > p.faces.shape[1]:  # rounding has spoilt it
+                    answer.room = 0
+                    going = False
+                    sides = 0
                 k = int(0)
                 while k < sides:
                     side = p.sides[i, k]
-                    faces = place_face(p, i, faces, wp.vec3i(side[0], side[1], corners))
+                    placed = place_face(p, i, faces, wp.vec3i(side[0], side[1], corners))
+                    if placed > faces and p.planes[i, faces][3] < least:
+                        least = p.planes[i, faces][3]
+                        best = faces
+                    faces = placed
                     k += 1
                 corners += 1
-        face = p.faces[i, best]
-        plane = p.planes[i, best]
+        face = nearest
+        plane = nearest_plane
         normal = vec(plane[0], plane[1], plane[2])
         shares = shares_of(plane[3] * normal, p.corners[i, face[0]], p.corners[i, face[1]], p.corners[i, face[2]])
         deepest = shares[0] * p.own[i, face[0]] + shares[1] * p.own[i, face[1]] + shares[2] * p.own[i, face[2]]
+        if curved != 0:
+            own = wp.mat33d()
+            corner_rows = wp.mat33d()
+            for k in range(3):
+                for j in range(3):
+                    own[k, j] = p.own[i, face[k]][j]
+                    corner_rows[k, j] = p.corners[i, face[k]][j]
+            better = polished(a, b, rotation, offset, normal, own, corner_rows, shares, size)
+            corner = support(p, i, corners, a, points_a, b, points_b, rotation, offset, better.normal)
+            reach = wp.dot(better.normal, corner)
+            if reach <= depth + _FLAT * size:
+                depth = reach
+                normal = better.normal
+                deepest = better.own
         answer.depth = depth
         answer.normal = -(turned * normal)
         answer.point_a = translation_of(pose_a) + turned * deepest

@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.bvh.lbvh import LANES, Lanes, MovingBox
+from tangere.bvh.lbvh import LANES, NOWHERE, Lanes, MovingBox, resting_box
 from tangere.bvh.wide import begin_descent, meeting_of, next_cluster
 from tangere.geometry.simd import POINT_TRIANGLE, VECTORS
 from tangere.runtime import SOUND
 from tangere.soft.contact.activation import FAR, REACH, REST_PART, contact_gap, vertex_normal
-from tangere.soft.contact.cpu.simd_candidates import PENDING, add_candidates, drop_eight
+from tangere.soft.contact.cpu.simd_candidates import (
+    PENDING,
+    add_candidates,
+    add_near_walls,
+    drop_eight,
+    lanes_with,
+    simd_boxes_meet,
+)
 from tangere.soft.model.assembled_bodies import CLOSED, STILL, WALL, SurfaceArrays
 
 wp.set_module_options(SOUND)
@@ -50,10 +57,16 @@ def simd_nearest_faces(
     surface: SurfaceArrays,
     distance: wp.float64,
     by_mask: wp.array[wp.uint64],
+    near: wp.float64,
+    origin: wp.vec3d,
+    scale: wp.float64,
     scratch: wp.array2d[int],
+    narrow: wp.array[MovingBox],
+    narrow_clusters: wp.array[MovingBox],
     normals: wp.array[wp.vec3d],
     gaps: wp.array[wp.vec2d],
     partners: wp.array[int],
+    work: wp.array[wp.vec2i],
 ):
     """The vertices of a patch; what each has found so far is kept in the output."""
     row = first + wp.tid()
@@ -67,36 +80,127 @@ def simd_nearest_faces(
     first_own = first_cluster[patch]
     end_own = first_cluster[patch + 1]
     cone = patch_cones[patch]
-    pending = int(0)
-    begin_descent(nodes, top, rows, levels, excluded, excluded_end, octets, cone, cone_rows, 0, dirty, row, scratch)
-    other = next_cluster(
-        nodes, top, rows, levels, excluded, excluded_end, octets, cone, cone_rows, 0, dirty, row, scratch
-    )
-    while other >= 0:
-        node = node_of[other]
-        place = node_first[node]
-        met = meeting_of(nodes, node, rows, first_own, end_own, cones[other], cone_rows)
-        for own in range(first_own, end_own):
-            if ((met >> (own - first_own)) & 1) == 1:
-                for m in range(ranges[own][0], ranges[own][1]):
-                    v = features[m]
-                    before = pending
-                    pending = add_candidates(
-                        v, v, v, boxes, nodes, node, lanes, corners, other, place, by_mask, pending, row, scratch
-                    )
-                    if pending > before and gaps[v][0] == wp.float64(0.0):  # the first time
-                        gaps[v] = wp.vec2d(FAR, FAR)
-                        normals[v] = wp.normalize(vertex_normal(v, positions, surface))
-                    if pending >= LANES:
-                        keep_nearest(
-                            LANES, row, scratch, items, order, positions, surface, distance, normals, gaps, partners
-                        )
-                        pending = drop_eight(pending, row, scratch)
+    body = int(-2)  # of the vertices on walls, which look for other walls nearby first; -1 for none, -2 is not known
+    looked = int(0)
+    asked = int(0)
+    widely = int(0)
+    searching = int(1)
+    while searching == 1:
+        pending = int(0)
+        begin_descent(nodes, top, rows, levels, excluded, excluded_end, octets, cone, cone_rows, 0, dirty, row, scratch)
         other = next_cluster(
             nodes, top, rows, levels, excluded, excluded_end, octets, cone, cone_rows, 0, dirty, row, scratch
         )
-    if pending > 0:
-        keep_nearest(pending, row, scratch, items, order, positions, surface, distance, normals, gaps, partners)
+        while other >= 0:
+            node = node_of[other]
+            place = node_first[node]
+            met = meeting_of(nodes, node, rows, first_own, end_own, cones[other], cone_rows)
+            walls = int(0)
+            if met != 0 and body == -2:
+                margin = near - wp.float64(0.5) * REACH * distance
+                body = boxes_at_walls(
+                    first_own,
+                    end_own,
+                    ranges,
+                    features,
+                    positions,
+                    surface,
+                    margin,
+                    origin,
+                    scale,
+                    narrow,
+                    narrow_clusters,
+                )
+            if met != 0 and body >= 0:
+                walls = lanes_with(WALL, body, corners, other, surface)
+            for own in range(first_own, end_own):
+                if ((met >> (own - first_own)) & 1) == 1:
+                    far_walls = bool(False)  # nothing of this cluster is near enough for vertices on walls
+                    if walls == 255 and widely == 0:
+                        far_walls = not simd_boxes_meet(narrow_clusters, own, nodes, node)
+                    for m in range(ranges[own][0], ranges[own][1]):
+                        v = features[m]
+                        at_wall = walls != 0 and (surface.traits[v] & WALL) != 0
+                        if at_wall:
+                            at_wall = surface.body[v] == body
+                        wanted = bool(True)
+                        if widely == 1:
+                            wanted = at_wall and not_nearer(gaps[v], near)
+                        elif at_wall:
+                            wanted = not far_walls
+                        if wanted:
+                            before = pending
+                            if at_wall:
+                                others = (255 - walls) * (1 - widely)
+                                pending = add_near_walls(
+                                    v, narrow, boxes, walls, others, nodes, node, lanes, corners, other, place, by_mask,
+                                    pending, row, scratch,
+                                )  # fmt: skip
+                            else:
+                                pending = add_candidates(
+                                    v, v, v, boxes, nodes, node, lanes, corners, other, place, by_mask, pending, row,
+                                    scratch,
+                                )  # fmt: skip
+                            asked += 1
+                            looked += pending - before
+                            if pending > before and gaps[v][0] == wp.float64(0.0):  # the first time
+                                gaps[v] = wp.vec2d(FAR, FAR)
+                                normals[v] = wp.normalize(vertex_normal(v, positions, surface))
+                            if pending >= LANES:
+                                keep_nearest(
+                                    LANES, row, scratch, items, order, positions, surface, distance, normals, gaps,
+                                    partners,
+                                )  # fmt: skip
+                                pending = drop_eight(pending, row, scratch)
+            other = next_cluster(
+                nodes, top, rows, levels, excluded, excluded_end, octets, cone, cone_rows, 0, dirty, row, scratch
+            )
+        if pending > 0:
+            keep_nearest(pending, row, scratch, items, order, positions, surface, distance, normals, gaps, partners)
+        searching = int(0)
+        if body >= 0 and widely == 0:
+            for own in range(first_own, end_own):
+                for m in range(ranges[own][0], ranges[own][1]):
+                    v = features[m]
+                    if (surface.traits[v] & WALL) != 0 and not_nearer(gaps[v], near):
+                        narrow[v] = boxes[v]
+                        searching = 1
+        widely = 1
+    work[row] = wp.vec2i(asked, looked)
+
+
+@wp.func
+def boxes_at_walls(
+    first_own: int,
+    end_own: int,
+    ranges: wp.array[wp.vec2i],
+    features: wp.array[int],
+    positions: wp.array[wp.vec3d],
+    surface: SurfaceArrays,
+    margin: wp.float64,
+    origin: wp.vec3d,
+    scale: wp.float64,
+    narrow: wp.array[MovingBox],
+    narrow_clusters: wp.array[MovingBox],
+) -> int:
+    """Boxes of the vertices of a patch that are on walls, and of all of a cluster; the body of one of them, or -1."""
+    body = int(-1)
+    for own in range(first_own, end_own):
+        box = MovingBox(NOWHERE)
+        for m in range(ranges[own][0], ranges[own][1]):
+            v = features[m]
+            if (surface.traits[v] & WALL) != 0:
+                body = surface.body[v]
+                narrow[v] = resting_box(positions[v], margin, origin, scale)
+                box = wp.min(box, narrow[v])
+        narrow_clusters[own] = box
+    return body
+
+
+@wp.func
+def not_nearer(gaps: wp.vec2d, near: wp.float64) -> bool:
+    """Whether nothing was found in front of a vertex that is nearer."""
+    return gaps[0] == wp.float64(0.0) or gaps[0] > near
 
 
 @wp.func
@@ -182,18 +286,23 @@ def keep_nearest(
         double limit = distance;
         if (surface.body.data[v] == surface.body.data[face[0]]) {
             if (trait[v] & (trait[face[0]] | trait[face[1]] | trait[face[2]]) & wall) {
-                one_by_one |= 1 << lane;
-                continue;
+                if (side == 1)
+                    continue;
+                if (!both[lane]) {
+                    one_by_one |= 1 << lane;
+                    continue;
+                }
+            } else {
+                const double* at[4] = {
+                    (const double*)&surface.rest.data[v], (const double*)&surface.rest.data[face[0]],
+                    (const double*)&surface.rest.data[face[1]], (const double*)&surface.rest.data[face[2]]};
+                double way[3];
+                for (int k = 0; k < 3; ++k)
+                    way[k] = wa[lane] * (at[0][k] - at[1][k]) + wb[lane] * (at[0][k] - at[2][k])
+                        + wc[lane] * (at[0][k] - at[3][k]);
+                const double once = rest_part * __builtin_sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
+                limit = once < distance ? once : distance;
             }
-            const double* at[4] = {
-                (const double*)&surface.rest.data[v], (const double*)&surface.rest.data[face[0]],
-                (const double*)&surface.rest.data[face[1]], (const double*)&surface.rest.data[face[2]]};
-            double way[3];
-            for (int k = 0; k < 3; ++k)
-                way[k] = wa[lane] * (at[0][k] - at[1][k]) + wb[lane] * (at[0][k] - at[2][k])
-                    + wc[lane] * (at[0][k] - at[3][k]);
-            const double once = rest_part * __builtin_sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
-            limit = once < distance ? once : distance;
         }
         if (!(gap[lane] < reach * limit))
             continue;

@@ -20,7 +20,7 @@ class BodyColumns:
     free: wp.array[int]
     anchored: wp.array[int]
     body_mass: wp.array[wp.float64]
-    per_dt2: wp.float64
+    per_dt2: wp.array[wp.float64]  #: by body: inertia per mass
     missing: wp.array[wp.vec4d]
     sums: wp.array2d[wp.float64]
     shift: wp.array[wp.vec4d]
@@ -49,8 +49,8 @@ def body_shift(b: int, bodies: BodyColumns) -> wp.vec4d:
     total = wp.vec4d()
     for s in range(bodies.slices_of[b], bodies.slices_of[b + 1]):
         total += bodies.missing[s]
-    push += bodies.per_dt2 * wp.vec3d(total[0], total[1], total[2])
-    m = bodies.per_dt2 * bodies.body_mass[b]
+    push += bodies.per_dt2[b] * wp.vec3d(total[0], total[1], total[2])
+    m = bodies.per_dt2[b] * bodies.body_mass[b]
     xy = bodies.sums[b, 5]
     xz = bodies.sums[b, 6]
     yz = bodies.sums[b, 8]

@@ -58,7 +58,7 @@ class CpuSweeps:
         dt: float,
         rod: RodArrays,
     ) -> None:
-        """`y` is the free motion of the step, `inertia` m / dt^2; a rod takes part in every sweep."""
+        """`y` is the free motion of the step, `inertia` holds dofs there; a rod takes part in every sweep."""
         device, count, bodies = assembly.device, len(assembly.dofs.x), len(assembly.current)
         self._rows, self._count, self.accelerated = rows, count, True
         lanes = dof_lanes(assembly)
@@ -93,7 +93,7 @@ class CpuSweeps:
             free=assembly.dofs.free,
             anchored=islands.anchored,
             body_mass=weight,
-            per_dt2=1.0 / dt**2,
+            per_dt2=assembly.inertia_per_mass(dt),
             missing=vec4s(len(slices)),
             sums=zeros(bodies, ROW_FORCE),
             shift=vec4s(bodies),

@@ -59,7 +59,8 @@ class SweepEnd:
         sums = wp.zeros((bodies * SLOTS, int(PARTS)), dtype=wp.float64, device=device)
         weight = np.array([body.vertex_mass.sum() for body in assembly.current])
         body_mass = wp.array(weight, dtype=wp.float64, device=device)
-        whole = [islands.anchored, body_mass, 1.0 / dt**2, sums]
+        per_dt2 = wp.array(assembly.inertia_per_mass(dt), dtype=wp.float64, device=device)
+        whole = [islands.anchored, body_mass, per_dt2, sums]
         dofs = assembly.dofs
         slot_of = [*range(WINDOW), -1]  # the last for a sweep that stays plain
         turns = [(slot, turn) for slot in slot_of for turn in range(2)]
@@ -126,7 +127,11 @@ def add_contact_force(
 
 @wp.func
 def body_shift(
-    b: int, anchored: wp.array[int], body_mass: wp.array[wp.float64], per_dt2: wp.float64, sums: wp.array2d[wp.float64]
+    b: int,
+    anchored: wp.array[int],
+    body_mass: wp.array[wp.float64],
+    per_dt2: wp.array[wp.float64],
+    sums: wp.array2d[wp.float64],
 ) -> wp.vec3d:
     if anchored[b] != 0:
         return wp.vec3d()
@@ -141,8 +146,8 @@ def body_shift(
             for d in range(3):
                 matrix[c, d] = matrix[c, d] + sums[k, 6 + 3 * c + d]
     for c in range(3):
-        matrix[c, c] = matrix[c, c] + per_dt2 * body_mass[b]
-    return wp.inverse(matrix) * (per_dt2 * missing + push)
+        matrix[c, c] = matrix[c, c] + per_dt2[b] * body_mass[b]
+    return wp.inverse(matrix) * (per_dt2[b] * missing + push)
 
 
 @wp.kernel
@@ -183,7 +188,7 @@ def _shift(
     dofs: DofArrays,
     anchored: wp.array[int],
     body_mass: wp.array[wp.float64],
-    per_dt2: wp.float64,
+    per_dt2: wp.array[wp.float64],
     sums: wp.array2d[wp.float64],
     memory: AndersonMemory,
     dots: wp.array[Dots],

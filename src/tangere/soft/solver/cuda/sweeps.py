@@ -42,7 +42,7 @@ class CudaSweeps:
         dt: float,
         rod: RodArrays | None = None,
     ) -> None:
-        """`y` is the free motion of the step, `inertia` m / dt^2; a rod takes part in every sweep."""
+        """`y` is the free motion of the step, `inertia` holds dofs there; a rod takes part in every sweep."""
         self._rows, self._colours = rows, list(pairwise(assembly.colours.tolist()))
         arguments = [assembly.order, assembly.dofs.x, y, inertia, assembly.material, rows.arrays]
         self._move = CudaVertexSweep(arguments, assembly.device)

@@ -1,7 +1,7 @@
 """Cylinders, spheres, capsules, cones, boxes and hulls as rigid bodies: what they weigh, their surface in triangles.
 
-On ground they are what their formulas say. With each other and with meshes they are compared as triangles: curved ones
-as the hull of points on them, of so many sides.
+What they meet, they meet as their formulas say. Their triangles are for pictures and files: of curved ones the hull of
+points on them, of so many sides.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from tangere.shape.mesh import MassProperties, Mesh
 
 #: Sides of round bodies, and rings of points from the rim of a half sphere to its pole.
 SIDES, RINGS = 48, 8
+#: Of a radius: no point of a round body is farther outside of its triangles (0.7 % is).
+BEYOND = 0.01
 
 
 def check_one(shape: Analytic, whose: str) -> None:
@@ -22,8 +24,8 @@ def check_one(shape: Analytic, whose: str) -> None:
         raise InputError(f"{whose}: {shape!r} are not one body; make one of each, shape[k]")
 
 
-def surface_of(shape: Analytic, name: str) -> Mesh:
-    """The surface of one body in its own frame."""
+def surface_of(shape: Analytic, name: str, offset: np.ndarray | None = None) -> Mesh:
+    """The surface of one body in its own frame, or where that is at an offset, (4, 4)."""
     record = shape.records[0]
     radius, half = float(record["radius"]), float(record["half"][2])
     if shape.kind == CYLINDER:
@@ -45,14 +47,22 @@ def surface_of(shape: Analytic, name: str) -> Mesh:
     turned = np.cross(vertices[faces[:, 1]] - vertices[faces[:, 0]], vertices[faces[:, 2]] - vertices[faces[:, 0]])
     inward = np.einsum("ni,ni->n", turned, hull.equations[:, :3]) < 0.0
     faces[inward] = faces[inward][:, ::-1]
+    if offset is not None:
+        vertices = vertices @ offset[:3, :3].T + offset[:3, 3]
     return Mesh(vertices, faces.astype(np.int32), name=name)
 
 
-def mass_of(shape: Analytic, density: float) -> MassProperties:
-    """Mass and inertia of one uniform body, in its own frame, by its formulas.
+def beyond_facets(shape: Analytic) -> float:
+    """How far one body reaches beyond its surface in triangles, at most [m]."""
+    return BEYOND * float(shape.records["radius"][0])
+
+
+def mass_of(shape: Analytic, density: float, offset: np.ndarray | None = None) -> MassProperties:
+    """Mass and inertia of one uniform body by its formulas, in its own frame, or where that is at an offset.
 
     Args:
         density: [kg/m^3].
+        offset: (4, 4).
     """
     record = shape.records[0]
     radius, half = float(record["radius"]), record["half"]
@@ -72,9 +82,12 @@ def mass_of(shape: Analytic, density: float) -> MassProperties:
         bulge = 0.4 * radius**2 + 0.5 * length * (0.5 * length + 0.75 * radius)
         across = (rod * (3.0 * radius**2 + length**2) / 12.0 + ball * bulge) / volume
     else:
-        return surface_of(shape, "hull").mass_properties(density)
-    mass = density * volume
-    return MassProperties(mass, volume, centre, mass * np.diag([across, across, along]))
+        return surface_of(shape, "hull", offset).mass_properties(density)
+    mass, turn = density * volume, np.eye(3)
+    if offset is not None:
+        turn, centre = offset[:3, :3], offset[:3, :3] @ centre + offset[:3, 3]
+    inertia = mass * (turn @ np.diag([across, across, along]) @ turn.T)
+    return MassProperties(mass, volume, centre, 0.5 * (inertia + inertia.T))
 
 
 def _ring(radius: float, height: float) -> np.ndarray:

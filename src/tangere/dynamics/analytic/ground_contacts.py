@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from tangere.dynamics.analytic.hits import AnalyticHits
+from tangere.dynamics.analytic.separation import kept_on_the_way
 from tangere.dynamics.body import Body
 from tangere.dynamics.contact.rows import Distances
-from tangere.dynamics.ground.hits import NO_HITS, GroundHits
 from tangere.motion import Twist
 from tangere.query.contacts import Contacts
 from tangere.query.first_contact import first_contact
@@ -28,15 +29,8 @@ from tangere.query.manifold import manifold
 from tangere.runtime import InputError
 from tangere.shape.analytic import ROUND, Analytic
 
-#: Of a body's own clearance that is small already (a part of the security distance): what the walk keeps, so that stops
-#: do not take it bit by bit.
-KEPT_OF_SMALL, SMALL = 0.9, 0.1
 #: Security distances that bodies are rocked by, to find what they would touch next.
 ROCK = 2.0
-#: Between levels of what bodies keep: those of one level are asked about together.
-LEVEL = 0.05
-#: Of what is kept, as tolerance; and the least one, in sizes of a body, its place and its way.
-TOLERANCE_PART, LEAST_TOLERANCE = 0.2, 1e-10
 
 
 class GroundContacts:
@@ -48,8 +42,7 @@ class GroundContacts:
     """
 
     def __init__(self, bodies: Sequence[Body], worlds: np.ndarray, distances: Distances, device: wp.Device) -> None:
-        self._device, self._held = device, float(distances.held)
-        self._security, self._kept = float(distances.security), float(distances.kept)
+        self._device, self._distances, self._security = device, distances, float(distances.security)
         self.of_body = ground_of(bodies, worlds)
         grounds = {id(body.ground): body.ground for body in bodies if body.ground is not None}
         if len(grounds) > 1:
@@ -121,23 +114,28 @@ class GroundContacts:
         same = (every.key[1:] == every.key[:-1]) & (every.body_a[1:] == every.body_a[:-1])
         return every[np.concatenate([[True], ~same])]
 
-    def near_hits(self, hits: GroundHits, poses: np.ndarray, distance: np.ndarray) -> tuple[Contacts, np.ndarray]:
-        """What else is near where bodies touch the ground, and for each of it the number of the hit.
+    def near(self, numbers: np.ndarray, poses: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, Contacts]:
+        """The contacts of a few bodies elsewhere, by rising row of the question, and these rows.
 
         Args:
-            poses: (n, 4, 4) of all bodies, those that are hit when they are.
-            distance: (hits,) how far each looks [m].
+            numbers: (k,) of the bodies, each once.
+            poses: (k, 4, 4) where they are.
+            distance: (k,) how far each looks [m].
         """
-        chosen, far = np.zeros(len(poses), bool), np.zeros(len(poses))
-        chosen[hits.pairs[:, 0]], far[hits.pairs[:, 0]] = True, distance
-        found = self._near(poses, chosen, far)
-        number = np.zeros(len(poses), int)
-        number[hits.pairs[:, 0]] = np.arange(len(hits.times))
-        return found, number[found.body_a]
+        row, chosen = np.full(len(self.of_body), -1), np.zeros(len(self.of_body), bool)
+        everywhere, far = np.tile(np.eye(4), (len(chosen), 1, 1)), np.zeros(len(chosen))
+        row[numbers], chosen[numbers], everywhere[numbers], far[numbers] = (
+            np.arange(len(numbers)),
+            True,
+            poses,
+            distance,
+        )
+        found = self._near(everywhere, chosen, far)
+        return row[found.body_a], found
 
     def walk(
         self, poses: np.ndarray, centre: np.ndarray, way: np.ndarray, turn: np.ndarray, asked: np.ndarray
-    ) -> GroundHits:
+    ) -> AnalyticHits:
         """Which of the bodies asked about touch the ground on their ways.
 
         Args:
@@ -146,9 +144,10 @@ class GroundContacts:
             way, turn: (n, 3) how far it goes, and the rotation vector [m], [rad].
             asked: (n,) bool.
         """
-        parts: list[GroundHits] = []
+        parts: list[AnalyticHits] = []
         moves = asked & (way.any(axis=1) | turn.any(axis=1))
-        kept, tolerance = self._separations(poses, way)
+        size = np.linalg.norm(poses[:, :3, 3], axis=1) + np.linalg.norm(way, axis=1) + self._security / 2e-4
+        kept, tolerance = kept_on_the_way(self._gap, size, self._distances)
         for shape, numbers in self._batches:
             mine = numbers[moves[numbers]]
             for separation in np.unique(kept[mine]):
@@ -164,25 +163,8 @@ class GroundContacts:
                 )
                 hit = np.atleast_1d(np.asarray(found.time)) <= 1.0
                 if hit.any():
-                    parts.append(_hits_of(found, hit, group, self.of_body))
-        if not parts:
-            return NO_HITS
-        order = np.argsort(np.concatenate([part.pairs[:, 0] for part in parts]), kind="stable")
-        names = ("pairs", "times", "point_a", "point_b", "normal")
-        return GroundHits(*(np.concatenate([getattr(part, name) for part in parts])[order] for name in names))
-
-    def _separations(self, poses: np.ndarray, way: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What each body keeps on its way, at a few levels; and tolerances."""
-        most = self._kept + self._held * self._security
-        clear = np.where(self._gap > self._kept, self._gap - self._kept, self._gap)
-        small = np.minimum(SMALL * self._security, KEPT_OF_SMALL * clear)
-        above = np.minimum(self._held * self._security, np.maximum(self._held * clear, small))
-        wanted = np.where(self._gap > self._kept, self._kept, 0.0) + above
-        size = np.linalg.norm(poses[:, :3, 3], axis=1) + np.linalg.norm(way, axis=1) + self._security / 2e-4
-        least = LEAST_TOLERANCE * size
-        levels = np.ceil(np.log(most / np.maximum(wanted, least)) / LEVEL)
-        kept = most * np.exp(-LEVEL * np.maximum(levels, 0.0))
-        return kept, np.maximum(TOLERANCE_PART * np.minimum(above, clear - above), least)
+                    parts.append(AnalyticHits.of(found, hit, np.stack([group, self.of_body[group]], axis=1)))
+        return AnalyticHits.joined(parts)
 
     def below(self, poses: np.ndarray) -> np.ndarray:
         """Numbers of bodies that touch the ground, or lie in it, where they are."""
@@ -224,18 +206,6 @@ def _small_turn(vectors: np.ndarray) -> np.ndarray:
     k = -np.cross(np.eye(3), vectors[:, None, :])
     k = np.swapaxes(k, 1, 2)
     return np.eye(3) + k + 0.5 * (k @ k)
-
-
-def _hits_of(found: Any, hit: np.ndarray, group: np.ndarray, ground: np.ndarray) -> GroundHits:
-    """The hits of an answer about one body or many."""
-    if hasattr(found, "contacts"):  # one body
-        points = found.contacts.point_a, found.contacts.point_b, found.contacts.normal
-    else:
-        points = found.point_a, found.point_b, found.normal
-    bodies = group[hit]
-    pairs = np.stack([bodies, ground[bodies]], axis=1).astype(np.int32)
-    times = np.atleast_1d(np.asarray(found.time, float))[hit]
-    return GroundHits(pairs, times, *(np.asarray(each)[hit] for each in points))
 
 
 _NONE = Contacts.of(point_a=np.zeros((0, 3)), normal=np.zeros((0, 3)))

@@ -1,0 +1,1 @@
+"""Analytic bodies: their surfaces and masses, what holds them above the ground, and apart from each other."""

@@ -1,0 +1,61 @@
+"""The engines of the questions at one instant and of clearance that the table names, each loaded when first asked.
+
+First contact has its own (`first_contact.engines`). `tangere.query` registers both with the table (`dispatch`), so that
+what asks the table, such as the road of meshes, needs to know none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def _distance_of_bodies(a: Any, b: Any, *, solid: bool, **options: Any) -> Any:
+    from tangere.query.distance.convex.api import convex_distance
+
+    return convex_distance(a, b, **options)
+
+
+def _distance_from_ground(a: Any, b: Any, *, solid: bool, **options: Any) -> Any:
+    from tangere.query.distance.heightfield import heightfield_distance
+
+    return heightfield_distance(a, b, **options)
+
+
+def _bodies_meet(a: Any, b: Any, *, solid: bool, **options: Any) -> bool:
+    from tangere.query.distance.convex.api import convex_bodies_meet
+
+    return convex_bodies_meet(a, b, **options)
+
+
+def _meets_ground(a: Any, b: Any, *, solid: bool, **options: Any) -> bool:
+    return bool(np.any(_distance_from_ground(a, b, solid=solid, **options).upper == 0.0))
+
+
+def _near_bodies(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.proximity.convex.api import bodies_proximity
+
+    return bodies_proximity(a, b, **options)
+
+
+def _near_in_list(a: Any, b: None, **options: Any) -> Any:
+    from tangere.query.proximity.convex.api import list_proximity
+
+    return list_proximity(a, **options)
+
+
+def _clearance_of_bodies(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.clearance.bodies import bodies_clearance
+
+    return bodies_clearance(a, b, **options)
+
+
+#: By question, and by their names in the table; what is not here the functions people call do themselves.
+ENGINES: dict[str, dict[str, Callable[..., Any]]] = {
+    "distance": {"convex": _distance_of_bodies, "heightfield": _distance_from_ground},
+    "intersects": {"convex": _bodies_meet, "heightfield": _meets_ground},
+    "proximity": {"bodies": _near_bodies, "lists": _near_in_list},
+    "least_clearance": {"bodies": _clearance_of_bodies},
+}

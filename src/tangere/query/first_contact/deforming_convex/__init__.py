@@ -1,0 +1,1 @@
+"""First contact of moving analytic bodies with deforming meshes."""

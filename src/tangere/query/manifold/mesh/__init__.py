@@ -1,0 +1,1 @@
+"""Contact manifolds with rigid meshes."""

@@ -1,0 +1,1 @@
+"""What of bodies, meshes and ground is nearer than a distance."""
