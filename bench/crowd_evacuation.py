@@ -4,7 +4,7 @@ Both run the collision-free speed model with radius 0.2 m, 1.2 m/s and a time ga
 given; ours as published, without restlessness. A flow is that between the first and the last tenth who leave, over the
 width of the doors. After every step each way is tested against every wall, and every two people who are nearer than the
 sum of their radii are noted: overlaps are such pairs (each counted once) of all starts, with the deepest. Where nobody
-has left for 200 s those who are still there stay for good; the last who left counts.
+has left for a minute those who are still there stay for good; the last who left counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tangere.runtime import using_threads
 
 RADIUS, SPEED, WIDTH, DT = 0.2, 1.2, 1.2, 0.01
 #: Nobody is still on his way if nobody has left for so long [s].
-PATIENCE = 200.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
