@@ -98,6 +98,16 @@ def test_a_press_that_closes_on_what_cannot_yield_is_held_back_and_told_and_open
     assert world.positions[2, 2] == pytest.approx(ended[2, 2, 3] + 0.2, abs=1e-9)
 
 
+@pytest.mark.parametrize("gap", [4e-10, 1e-8, 1e-6])
+def test_bodies_that_start_nearly_as_near_as_rounding_lets_decide_are_not_held_for_good(gap):
+    cubes = [Body(tg.generate.box((1.0, 1.0, 1.0)), at(0.1 * k, z=0.5 + gap + (1.0 + gap) * k)) for k in range(4)]
+    world = World([floor(), *cubes], device="cpu")
+    for _ in range(15):
+        world.step()
+        assert meeting_pairs(world) == []
+    assert world.truncation.all_lost_time <= 0.01 * 4 * 15 * world.dt
+
+
 @pytest.mark.parametrize(("play", "friction"), [(1e-4, 0.5), (1e-5, 0.0)])
 def test_a_cube_leaves_a_tunnel_that_is_hardly_wider_at_full_speed(play, friction):
     """Four walls nearer than the security distance, which adapts to them."""

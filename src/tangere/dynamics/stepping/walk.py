@@ -37,7 +37,9 @@ SMALL = wp.constant(wp.float64(0.1))
 #: Of what is given up, as tolerance.
 TOLERANCE_PART = wp.constant(wp.float64(0.2))
 #: Least tolerance, in sizes of a pair, its motion included: below it rounding would hide contacts.
-LEAST_TOLERANCE = wp.constant(wp.float64(1.0e-11))
+LEAST_TOLERANCE = wp.constant(wp.float64(2.0e-12))
+#: Tolerances that a gap is above what the walk keeps, at least.
+ROOM_FOR_TOLERANCE = wp.constant(wp.float64(1.5))
 #: Security distances by which boxes are grown; pairs that were not near at the start are at least twice as far apart.
 MARGIN = 1.0
 
@@ -278,8 +280,12 @@ def choose_asked(
     size = wp.length(position[a] - position[b]) + radius[a] + radius[b] + way[a] + way[b]
     size += wp.length(position[a]) + wp.length(position[b])  # far from the origin everything is rounded more
     ask[k] = 1
+    allowed = wp.max(allowed, LEAST_TOLERANCE * size)
+    room = gap - ROOM_FOR_TOLERANCE * allowed
+    if room > wp.float64(0.0):  # or bodies that are nearly as near as rounding lets decide could not part
+        kept = wp.min(kept, room)
     separation[k] = kept
-    tolerance[k] = wp.max(allowed, LEAST_TOLERANCE * size)
+    tolerance[k] = allowed
 
 
 @wp.kernel
