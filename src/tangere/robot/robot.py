@@ -29,7 +29,7 @@ from tangere.robot.trajectory_gradients import (
     distances_in_cell,
     time_gradient,
 )
-from tangere.robot.workcell import Workcell, groups_of
+from tangere.robot.workcell import Workcell, check_world, groups_of
 from tangere.runtime import Arrays, InputError, choose_device, described, to_numpy
 from tangere.scene import Scene
 from tangere.shape import Moving
@@ -377,8 +377,7 @@ class Robot(RobotDescription):
         threads: int | None,
     ) -> TrajectoryChecker:
         """The checker of a cell, prepared once."""
-        if world is not None and not isinstance(world, Mapping):
-            raise InputError(f"world must be meshes by name, a dict, not {described(world)}")
+        check_world(world)
         pairs = self.default_allowed() if allowed is None else AllowedPairs.of(allowed)
         if allowed is not None and self.may_touch:
             pairs = pairs | AllowedPairs.of(self.may_touch, "attached")
