@@ -93,7 +93,7 @@ def test_what_is_wrong_is_told_in_one_sentence(table, tmp_path):
 
 
 def test_ctrl_c_ends_a_run_and_its_workers_and_the_same_command_goes_on(tmp_path):
-    rows = [{"scenario": "field", "people": 200, "seconds": 2.0, "seed": k} for k in range(40)]
+    rows = [{"scenario": "field", "people": 1000, "seconds": 8.0, "seed": k} for k in range(40)]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "jobs.parquet")
     command = [sys.executable, "-m", "tangere", "fleet", "crowd", "jobs.parquet", "--out", "out", "--workers", "1"]
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}

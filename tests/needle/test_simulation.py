@@ -86,9 +86,10 @@ def test_particles_are_constraints_with_their_tetrahedron_and_weights():
     assert particles.weights.min() > -1e-9
     corners = body.shape.vertices[body.shape.tets[particles.tet]]
     np.testing.assert_allclose((particles.weights[..., None] * corners).sum(axis=1), particles.rest, atol=1e-12)
-    # Every lock length of path, and the rest for the last one.
-    np.testing.assert_allclose(particles.length[:-1], 3e-3, atol=SPEED * DT)
-    assert particles.length[-1] <= 3e-3 + SPEED * DT
+    # Every lock length of path, and the rest for the last one; while the first is made, the skin slides back over it.
+    assert particles.length[:-1].min() >= 3e-3
+    assert particles.length[1:].max() <= 3e-3 + SPEED * DT
+    assert particles.length[0] <= 3e-3 + 2.0 * SPEED * DT
 
 
 def hold(steps: int) -> None:

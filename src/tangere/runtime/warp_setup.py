@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import numpy as np
 import warp as wp
 
 wp.config.log_level = wp.LOG_ERROR
@@ -108,5 +111,38 @@ def _announce() -> None:
         Console(stderr=True).print("[dim]tangere: compiling kernels (once)[/dim]")
 
 
+def _keep_struct_dtypes() -> None:
+    """Let every struct of Warp make its NumPy dtype once.
+
+    Warp spells it anew for each array, with formats such as "3<f8", which NumPy reads by Python's parser. That takes a
+    seventh of small queries, and where several threads do it at once Python 3.11 raises a SystemError now and then.
+    """
+    kind: Any = type(_Spelled)
+    spell = kind.numpy_dtype
+
+    def numpy_dtype(struct: Any) -> np.dtype:
+        kept = struct.__dict__.get("numpy_dtype_kept")
+        if kept is None:
+            kept = struct.__dict__["numpy_dtype_kept"] = np.dtype(_read(spell(struct)))
+        return kept
+
+    kind.numpy_dtype = numpy_dtype
+
+
+def _read(form: Any) -> Any:
+    """A format without words for Python's parser: "3<f8" and "(3, 3)<f8" as dtypes, also within others."""
+    if isinstance(form, dict):
+        return {**form, "formats": [_read(part) for part in form["formats"]]}
+    if isinstance(form, str) and (found := re.fullmatch(r"\(?([\d, ]+)\)?(\D.*)", form)):
+        return np.dtype((found[2], tuple(int(n) for n in found[1].split(",") if n.strip())))
+    return form
+
+
+@wp.struct
+class _Spelled:
+    nothing: wp.int32
+
+
+_keep_struct_dtypes()
 if not _has_cuda_driver():
     _start_without_driver()

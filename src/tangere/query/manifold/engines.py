@@ -67,7 +67,7 @@ def manifold(
         >>> pose[:3, 3] = [0.8, 0.3, 1.49]
         >>> found = tg.manifold(tg.Box([0.5, 0.5, 0.5]).at(pose), tg.Box([1.0, 1.0, 1.0]), device="cpu")
         >>> found.gap.round(9).tolist(), found.normal[0].round(9).tolist()
-        ([-0.01, -0.01, -0.01, -0.01], [-0.0, -0.0, 1.0])
+        ([-0.01, -0.01, -0.01, -0.01], [0.0, 0.0, 1.0])
     """
     if is_analytic(b) or is_surface(a) or is_surface(b):
         engine = _engine_of_two(a, b)

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from oracles.families.rigid_scenes import shape
 from tangere.broad_phase.bodies.body_pairs import linked_pairs
-from tangere.motion import Chain, Linear, Path, Rest, Screw, Twist
+from tangere.motion import Chain, Rest, Screw, Twist
 from tangere.published.redon_screws import CosineScrew
 from tangere.query.contacts import Status
 from tangere.query.first_contact import SceneOptions, first_contact
@@ -178,9 +178,16 @@ def test_scenes_of_ever_new_parts_do_not_stay_in_memory():
 
 
 def test_threads_that_ask_about_scenes_of_their_own_get_their_own_answers():
+    """Whatever is raised in a thread counts as wrong: Python 3.11 could not read dtypes in several of them at once."""
     floor, wrong = generate.plate(size=(6.0, 6.0, 0.1)), []
 
     def ask(number: int) -> None:
+        try:
+            fall(number)
+        except BaseException as error:
+            wrong.append(error)
+
+    def fall(number: int) -> None:
         for k in range(12):
             height = 1.0 + 0.1 * number + 0.01 * k
             part = generate.box((1.0, 1.0, height))
@@ -208,13 +215,9 @@ def test_bodies_at_rest_are_not_compared_and_small_scenes_are_free():
 
 def test_bodies_that_make_no_scene_are_refused():
     block = shape("block")
-    with pytest.raises(UnsupportedError, match="body 1 follows a Path"):
-        first_contact([block, block.moving(Path(np.stack([np.eye(4)] * 2)))], device="cpu")
-    with pytest.raises(UnsupportedError, match="body 0: the motion must be rigid, not Linear"):
-        first_contact([block.moving(Linear(block.vertices)), block], device="cpu")
     with pytest.raises(InputError, match="body 1 has 2 motions"):
         first_contact([block, block.moving(Rest(np.stack([np.eye(4)] * 2)))], device="cpu")
     with pytest.raises(InputError, match=r"allowed\[0\] is \[0, 5\] but there are 2 bodies"):
         first_contact([block, block], allowed=[[0, 5]], device="cpu")
-    with pytest.raises(InputError, match="body 0 must be a Mesh"):
+    with pytest.raises(UnsupportedError, match="body 0 of the list must be a mesh"):
         first_contact([3, block], device="cpu")  # pyright: ignore
