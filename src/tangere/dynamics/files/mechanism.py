@@ -18,14 +18,12 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
 from tangere.dynamics.body import Body, possible_moments
-from tangere.dynamics.files.description import SceneFile, turned_by_degrees
+from tangere.dynamics.files.description import SceneFile
 from tangere.runtime import UnsupportedError
-from tangere.shape.analytic import Analytic, Box, Cylinder, Sphere
 from tangere.shape.robot import Joint, RobotDescription
 
 _KINDS = {"fixed": "weld", "turning": "hinge", "sliding": "slider"}
@@ -43,7 +41,6 @@ def read_mechanism(path: Path, meshes: Path | None) -> SceneFile:
     }
     chain = robot.chain(start, start)
     poses = [chain.link(k).pose(0.0) for k in range(len(robot.links))]
-    formulas = _formulas(path)
     bodies, number, strange = [], {}, []
     for k, mesh in enumerate(robot.shapes):
         if mesh is None:
@@ -57,7 +54,8 @@ def read_mechanism(path: Path, meshes: Path | None) -> SceneFile:
         if weight and not fixed and not possible_moments(weight["inertia"]):
             strange.append(robot.links[k])
             del weight["inertia"]
-        shape = formulas.get(robot.links[k], mesh)
+        parts = robot.parts_of(k)
+        shape = parts[0] if len(parts) == 1 else mesh
         bodies.append(Body(shape, poses[k], fixed=fixed, name=robot.links[k], **({} if fixed else weight)))
     if strange:
         links = ", ".join(map(repr, strange))
@@ -65,38 +63,6 @@ def read_mechanism(path: Path, meshes: Path | None) -> SceneFile:
         warnings.warn(message, UserWarning, stacklevel=2)
     joints = [told for k in number if (told := _joint(robot, k, number, poses, start)) is not None]
     return SceneFile({"bodies": bodies}, None, joints, neighbours=_neighbours(robot, number))
-
-
-def _formulas(path: Path) -> dict[str, Analytic]:
-    """The links of a file that are one box, cylinder or sphere, where that is in the link's frame."""
-    found = {}
-    for link in ElementTree.parse(path).getroot().findall("link"):
-        parts = link.findall("collision") or link.findall("visual")
-        shape = _formula(parts[0].find("geometry")) if len(parts) == 1 else None
-        if shape is not None:
-            origin = parts[0].find("origin")
-            frame = np.eye(4)
-            if origin is not None:
-                frame[:3, :3] = turned_by_degrees(np.degrees(_numbers(origin.get("rpy", "0 0 0"))))
-                frame[:3, 3] = _numbers(origin.get("xyz", "0 0 0"))
-            found[link.get("name")] = shape.at(frame)
-    return found
-
-
-def _formula(geometry: ElementTree.Element | None) -> Analytic | None:
-    """The body that an element of a file is, if it is one by formula."""
-    for part in () if geometry is None else geometry:
-        if part.tag == "box":
-            return Box(_numbers(part.get("size", "")) / 2.0)
-        if part.tag == "cylinder":
-            return Cylinder(*_numbers(f"{part.get('radius')} {part.get('length')}"))
-        if part.tag == "sphere":
-            return Sphere(*_numbers(part.get("radius", "")))
-    return None
-
-
-def _numbers(text: str) -> np.ndarray:
-    return np.array(text.split(), float)
 
 
 def _start(joint: Joint) -> float:
