@@ -11,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from tangere.query.dispatch import is_analytic
+from tangere.runtime import UnsupportedError
+
 
 def _distance_of_bodies(a: Any, b: Any, *, solid: bool, **options: Any) -> Any:
+    _check_solid(a, b, solid)
     from tangere.query.distance.convex.api import convex_distance
 
     return convex_distance(a, b, **options)
@@ -25,6 +29,7 @@ def _distance_from_ground(a: Any, b: Any, *, solid: bool, **options: Any) -> Any
 
 
 def _bodies_meet(a: Any, b: Any, *, solid: bool, **options: Any) -> bool:
+    _check_solid(a, b, solid)
     from tangere.query.distance.convex.api import convex_bodies_meet
 
     return convex_bodies_meet(a, b, **options)
@@ -50,6 +55,12 @@ def _clearance_of_bodies(a: Any, b: Any, **options: Any) -> Any:
     from tangere.query.clearance.bodies import bodies_clearance
 
     return bodies_clearance(a, b, **options)
+
+
+def _check_solid(a: Any, b: Any, solid: bool) -> None:
+    """Raise where a mesh beside a body is said to be solid, which nobody decides: bodies are, a mesh is a surface."""
+    if solid and not (is_analytic(a) and is_analytic(b)):
+        raise UnsupportedError("solid=True is known of two meshes: beside an analytic body a mesh is a surface")
 
 
 #: By question, and by their names in the table; what is not here the functions people call do themselves.
