@@ -29,7 +29,7 @@ from tangere.soft.cutting import ConnectedParts, Cuts, CutSurface, SimplicialCom
 from tangere.soft.cutting.cut_body import CutBody
 from tangere.soft.step import BodiesChange
 
-FEATURES = ["F-L-9", "F-L-73", "F-L-86"]
+FEATURES = ["F-L-73", "F-L-86"]
 
 SIZE = (2.0, 1.0, 1.0)
 CUT_STEPS = 60

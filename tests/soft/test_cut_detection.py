@@ -46,8 +46,7 @@ def work_per_triangle(simulation: Simulation) -> float:
 
 
 @pytest.mark.long_in_debug
-@pytest.mark.feature("F-L-9")
-def test_detection_takes_no_more_work_per_triangle_while_a_body_is_cut(monkeypatch) -> None:
+def test_where_bodies_touch_detection_takes_no_more_work_per_triangle_while_one_is_cut(monkeypatch) -> None:
     cells = (72, 36, 4)  # cut as far as walls are the part of the surface that they are half-way through 160 x 80
     simulation = plate_on_a_bed(cells)
     simulation.step()
