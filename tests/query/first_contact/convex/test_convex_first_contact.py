@@ -44,9 +44,7 @@ def judge(a, b, found, separation: float = 0.0, samples: int = 24) -> None:
     end = np.where(free, 1.0, np.minimum(found.time, 1.0))
     for part in (*np.linspace(0.0, 1.0, samples, endpoint=False), 0.9999, 0.999999):
         _, upper = proved(a, b, end * part)
-        touch = (upper <= separation) & ~start
-        assert not touch[found.time > 0.0].any(), "late or missed"
-        assert touch.sum() <= len(start) // 50_000  # at 0, by less than a distance is known to
+        assert not (upper <= separation)[~start].any(), "late or missed"
     lower, upper = proved(a, b, np.where(free, 0.0, end))
     assert (lower[~free] <= separation + TOLERANCE).all()
     assert (upper[start] <= separation + 1e-12).all()
