@@ -89,6 +89,20 @@ def test_overlapping_bodies_are_told_the_least_way_out(rng, effort, device, kind
 
 
 @pytest.mark.parametrize(("kind_a", "kind_b"), EVERY)
+def test_points_of_bodies_deep_in_each_other_are_of_the_bodies(rng, effort, device, kind_a, kind_b):
+    count = effort(600, 60)
+    placed = []
+    for kind in (kind_a, kind_b):
+        at = poses(count, rng, 0.3)
+        at[: count // 4, :3, 3] = 0.0  # concentric: many ways out are as short
+        placed.append(bodies(kind, **sizes(kind, count, rng, 0.05, 3.0)).at(at))
+    found = tg.manifold(*placed, distance=0.0, device=device)
+    assert len(set(found.query.tolist())) > count // 2
+    for body, points in zip(placed, (found.point_a, found.point_b), strict=True):
+        assert outside(rows_of(body)[found.query], points, planes_of(body)).max() <= 1e-8
+
+
+@pytest.mark.parametrize(("kind_a", "kind_b"), EVERY)
 def test_bodies_apart_have_the_gap_of_their_distance_and_none_beyond_the_limit(rng, effort, device, kind_a, kind_b):
     count = effort(40, 8)
     placed = [bodies(k, **sizes(k, count, rng)).at(poses(count, rng, 1.2)) for k in (kind_a, kind_b)]

@@ -25,9 +25,13 @@ RIM = wp.constant(8)
 _ZERO = wp.constant(real(0.0))
 _HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
+_TWO = wp.constant(real(2.0))
 _FAR = wp.constant(real(1.0e300))
 _STEP = wp.constant(real(0.7853981633974483))
 _TURN = wp.constant(real(6.283185307179586))
+#: Steps of Newton's method on the rim of a disc, and the angle that one goes at most.
+RIM_STEPS = wp.constant(8)
+_FAR_TURN = wp.constant(real(0.3))
 #: Arcs of a rim below this angle are none.
 _SMALL = wp.constant(real(1.0e-7))
 #: Corners that are nearer than this part of the bodies' size are one.
@@ -227,6 +231,27 @@ def angle_on(disc: Features, i: int, x: vec) -> real:
 
 
 @wp.func
+def on_both_rims(a: Features, b: Features, i: int, start: real, n: vec) -> vec:
+    """The point of a's rim near an angle that is over b's, along n.
+
+    By Newton's method on the angle: seen along n, discs that lean are ellipses.
+    """
+    angle = start
+    x = a.starts[i, 0]
+    radius = wp.length_sq(b.ends[i, 0])
+    step = int(0)
+    while step < RIM_STEPS:
+        step += 1
+        x = a.starts[i, 0] + wp.cos(angle) * a.ends[i, 0] + wp.sin(angle) * a.ends[i, 1]
+        slope = wp.cos(angle) * a.ends[i, 1] - wp.sin(angle) * a.ends[i, 0]
+        there = lifted(b, i, x, n) - b.starts[i, 0]
+        turn = _TWO * wp.dot(there, slope - (wp.dot(slope, b.normal[i]) / wp.dot(n, b.normal[i])) * n)
+        if turn != _ZERO:
+            angle -= wp.clamp((wp.length_sq(there) - radius) / turn, -_FAR_TURN, _FAR_TURN)
+    return x
+
+
+@wp.func
 def middle_of_arc(disc: Features, sides: Features, i: int, start: real, n: vec) -> vec:
     """The middle of the arc of a rim from an angle on to where a side crosses it next."""
     least = _TURN + _ZERO
@@ -349,11 +374,16 @@ def clip_features(
             root = int(0)
             while root < 2:
                 x = middle + (along / apart) * way + wp.where(root == 0, -beside, beside) * up
-                if not is_corner(a, i, x, n, same) and not is_corner(b, i, x, n, same):
+                x = on_both_rims(a, b, i, angle_on(a, i, x), n)
+                if is_over(b, i, x, n, same) and not is_corner(a, i, x, n, same) and not is_corner(b, i, x, n, same):
                     list = listed(list, pair, a, b, i, x, CROSSING, root, distance, origin, offset, out)
                 # The middle of the arc of each disc over the other.
-                x = middle + wp.where(root == 0, radius, apart - other) * way / apart
-                if not is_corner(a, i, x, n, same) and not is_corner(b, i, x, n, same):
+                x = middle + (radius / apart) * way
+                over = is_over(b, i, x, n, same)
+                if root == 1:
+                    x = b.starts[i, 0] + other * wp.normalize(lifted(b, i, middle, n) - b.starts[i, 0])
+                    over = is_over(a, i, x, n, same)
+                if over and not is_corner(a, i, x, n, same) and not is_corner(b, i, x, n, same):
                     list = listed(list, pair, a, b, i, x, CROSSING, ARC | root, distance, origin, offset, out)
                 root += 1
     if list.least > pair.gap + same:

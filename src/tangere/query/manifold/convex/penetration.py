@@ -295,6 +295,9 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         normal = vec(plane[0], plane[1], plane[2])
         shares = shares_of(plane[3] * normal, p.corners[i, face[0]], p.corners[i, face[1]], p.corners[i, face[2]])
         deepest = shares[0] * p.own[i, face[0]] + shares[1] * p.own[i, face[1]] + shares[2] * p.own[i, face[2]]
+        # Points of both bodies by their weights, wherever the origin is over the face.
+        difference = shares[0] * p.corners[i, face[0]]
+        difference += shares[1] * p.corners[i, face[1]] + shares[2] * p.corners[i, face[2]]
         if curved != 0:
             own = wp.mat33d()
             corner_rows = wp.mat33d()
@@ -308,11 +311,14 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             if reach <= depth + _FLAT * size:
                 depth = reach
                 normal = better.normal
-                deepest = better.own
+                aside = better.difference - wp.dot(better.difference, normal) * normal
+                if wp.length_sq(aside) <= wp.length_sq(difference - wp.dot(difference, normal) * normal):
+                    deepest = better.own
+                    difference = better.difference
         answer.depth = depth
         answer.normal = -(turned * normal)
         answer.point_a = translation_of(pose_a) + turned * deepest
-        answer.point_b = answer.point_a + answer.depth * answer.normal
+        answer.point_b = answer.point_a - turned * difference
         found[i] = answer
 
     return penetrations

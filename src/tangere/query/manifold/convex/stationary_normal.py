@@ -39,6 +39,7 @@ class StationaryNormal:
     share: wp.float64  #: of the second label
     labels: wp.int32  #: how many there are
     own: wp.vec3d  #: the deepest point of a
+    difference: wp.vec3d  #: … less that of b; along the normal where Newton's method has converged
 
 
 @wp.func
@@ -102,6 +103,7 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
             while step < STEPS:
                 step += 1
                 found.own = vec(_ZERO, _ZERO, _ZERO)
+                found.difference = vec(_ZERO, _ZERO, _ZERO)
                 plane = wp.mat33d()
                 for k in range(3):
                     x = vec(core_a[k, 0], core_a[k, 1], core_a[k, 2])
@@ -110,6 +112,7 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
                     y = y + on_rim_b(y) * rim_b(b, -(found.normal * rotation))
                     found.own = found.own + shares[k] * x
                     x = x - offset - rotation * y
+                    found.difference = found.difference + shares[k] * x
                     for j in range(3):
                         plane[k, j] = x[j]
                 one = vec(plane[1, 0] - plane[0, 0], plane[1, 1] - plane[0, 1], plane[1, 2] - plane[0, 2])
@@ -139,6 +142,7 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
             w1 = own_1 - offset - rotation * (second_b + on_rim_b(second_b) * on_b)
             w = w0 + share * (w1 - w0)
             found.own = own_0 + share * (own_1 - own_0)
+            found.difference = w
             found.share = share
             turning_a = on_rim_a(first_a) + share * (on_rim_a(second_a) - on_rim_a(first_a))
             turning_b = on_rim_b(first_b) + share * (on_rim_b(second_b) - on_rim_b(first_b))
