@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -333,7 +334,10 @@ def test_a_world_without_inertia_goes_as_it_is_pushed():
         (lambda: world_of(Body(BOX)).run(), "say how long"),
         (lambda: world_of(Body(BOX), allowed=5), "allowed is a list of pairs"),
         (lambda: world_of(Body(BOX), allowed=None), "allowed is a list of pairs"),
+        (lambda: world_of(Body(BOX), allowed=[[0, 0]]), r"allowed\[0\] names the same body twice"),
+        (lambda: World.load(Path(__file__).parent), "not from a folder"),
         (lambda: Body(BOX, driven="yes"), "driven is True or False"),
+        (lambda: Body(BOX, fixed=True, driven=True), "fixed bodies never move and driven ones do"),
         (lambda: Body(BOX, group="left"), "group must be a whole number"),
         (lambda: Body(BOX, group=-2), "group must be a whole number"),
         (lambda: Body(BOX, material=5), "material is a name"),

@@ -111,6 +111,8 @@ class Body:
             self._put("group", whole(self.group, f"{self._whose}: group"))
         if self.material is not None and not isinstance(self.material, str):
             raise InputError(f"{self._whose}: material is a name, not {described(self.material)}")
+        if self.driven and self.fixed is True:
+            raise InputError(f"{self._whose}: fixed bodies never move and driven ones do: choose one")
         self._put("held", self._held_axes(self.fixed))
         if self.driven and not self.held.all():
             self._put("held", np.ones(6, bool))

@@ -65,6 +65,8 @@ def checked_pairs(allowed: Any, bodies: Sequence[Body]) -> np.ndarray:
         if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise InputError(f"allowed[{at}] is a pair of bodies, by number or name, not {described(pair)}")
         pairs.append([body_number(tuple(bodies), one) for one in pair])
+        if pairs[-1][0] == pairs[-1][1]:
+            raise InputError(f"allowed[{at}] names the same body twice: {described(pair)}")
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 

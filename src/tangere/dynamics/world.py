@@ -537,6 +537,8 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
 def read_scene_file(file: Path, meshes: Path | None) -> SceneFile:
     """What a file says of a world; the end of its name says how."""
     kind = file.suffix.lower()
+    if file.is_dir():
+        raise InputError(f"{file}: a world is loaded from a .toml, .json, .urdf or .npz file, not from a folder")
     if kind == ".json":
         from tangere.dynamics.files.rigid_ipc import read_rigid_ipc as read
     elif kind == ".toml":
