@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 import tangere as tg
 from tangere.query.containment import contained_vertices
@@ -246,13 +247,11 @@ def test_meshes_without_an_inside_are_refused_with_the_reason(mesh, reason):
             ask()
 
 
-def test_a_mesh_with_itself_and_other_things_are_refused():
+def test_a_mesh_with_itself_is_refused():
     with pytest.raises(InputError, match="give b"):
         tg.intersects(BOX, solid=True)
     with pytest.raises(InputError, match="give b"):
         tg.first_contact(BOX.moving(tg.Linear(BOX.vertices)), solid=True)
-    with pytest.raises(InputError, match="must be a mesh"):
-        tg.first_contact(tg.Sphere(1.0).moving(tg.Rest(pose(0, 0, 5))), BOX, solid=True)
 
 
 @pytest.mark.slow
@@ -271,3 +270,70 @@ def test_generated_pairs_are_decided_as_by_solid_angles(rng):
             round(solid_angles(p, m.vertices[m.faces])) != 0 for x, m in ((world, b), (b, world)) for p in x.vertices
         )
         assert tg.intersects(a.moving(tg.Rest(at)), b, solid=True, device="cpu") == expected
+
+
+# -- analytic bodies inside solid meshes -------------------------------------------------------------------------------
+
+#: Their sizes, and a point of each other than the one that stands for it.
+BODIES = {
+    "sphere": (tg.Sphere(0.15), [0.0, 0.1, 0.0]),
+    "capsule": (tg.Capsule(0.1, 0.3), [0.0, 0.0, 0.2]),
+    "box": (tg.Box((0.1, 0.2, 0.05)), [0.1, -0.2, 0.05]),
+    "cylinder": (tg.Cylinder(0.2, 0.1), [0.19, 0.0, 0.05]),
+    "cone": (tg.Cone(0.2, 0.3), [0.0, 0.0, 0.15]),
+    "hull": (tg.ConvexMesh(generate.box([0.2, 0.3, 0.1]).at(pose(5.0))), [5.1, 0.15, 0.05]),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_body_is_inside_a_solid_mesh_where_solid_angles_of_another_point_of_it_say_so(name, rng, device, effort):
+    body, point = BODIES[name]
+    solid, count = generate.torus(600, radius=1.0, tube=0.5), effort(200, 40)
+    poses = np.tile(np.eye(4), (count, 1, 1))
+    poses[:, :3, :3] = Rotation.random(count, random_state=rng).as_matrix()
+    middle = rng.uniform(-1.6, 1.6, (count, 3)) * [1.0, 1.0, 0.4]
+    inner = np.array(body.hull.corners.mean(axis=0) if name == "hull" else [0.0, 0.0, 0.0])
+    poses[:, :3, 3] = middle - poses[:, :3, :3] @ inner
+    surfaces = tg.distance(body.at(poses), solid, device=device)
+    points = np.einsum("nij,j->ni", poses[:, :3, :3], point) + poses[:, :3, 3]
+    triangles = solid.vertices[solid.faces]
+    inside = np.array([abs(solid_angles(p, triangles)) > 0.5 for p in points]) & (surfaces.lower > 0.0)
+    assert inside.sum() > 5
+    assert (~inside & (surfaces.lower > 0.0)).sum() > 5
+    for a, b, row in ((body.at(poses), solid, 0), (solid, body.at(poses), 1)):
+        found = tg.distance(a, b, solid=True, device=device)
+        assert np.array_equal(found.kind == tg.Kind.INSIDE, inside)
+        assert np.array_equal(found.upper, np.where(inside, 0.0, surfaces.upper))
+        assert np.array_equal(found.lower, np.where(inside, 0.0, surfaces.lower))
+        mesh_side = (found.triangle_b, found.triangle_a)[row]
+        assert ((mesh_side[inside] >= 0) & (mesh_side[inside] < len(solid.faces))).all()
+    still = tg.Twist(poses, np.zeros((count, 3)), np.zeros((count, 3)))
+    hits = tg.first_contact(body.moving(still), solid, solid=True, device=device)
+    assert np.array_equal(hits.status == tg.Status.START, inside | (surfaces.upper <= 0.0))
+    for k in (np.flatnonzero(inside)[0], np.flatnonzero(~inside & (surfaces.lower > 0.0))[0]):
+        one = body.at(poses[k])
+        assert tg.intersects(one, solid, solid=True, device=device) == inside[k]
+        assert not tg.intersects(one, solid, device=device)
+        assert (tg.distance(one, solid, solid=True, device=device).kind == tg.Kind.INSIDE) == inside[k]
+        hit = tg.first_contact(one, solid.moving(tg.Twist(np.eye(4), [0.0] * 3, [0.0] * 3)), solid=True, device=device)
+        assert (hit.status == tg.Status.START) == inside[k]
+        assert [int(kind) for kind in hit.contacts.kind] == [int(tg.Kind.INSIDE)] * int(inside[k])
+
+
+def test_a_mesh_inside_a_body_and_two_bodies_are_as_ever_when_things_are_solid():
+    assert tg.intersects(BOX, tg.Sphere(9.0), solid=True, device="cpu")
+    assert tg.distance(BOX, tg.Sphere(9.0), solid=True, device="cpu").kind == tg.Kind.OVERLAP
+    assert tg.intersects(tg.Sphere(0.1), tg.Box((1.0, 1.0, 1.0)), solid=True, device="cpu")
+    away = tg.Sphere(0.1).at(pose(9.0))
+    assert tg.distance(away, tg.Box((1.0, 1.0, 1.0)), solid=True, device="cpu").upper == pytest.approx(7.9)
+    leaving = tg.Box((1.0, 1.0, 1.0)).moving(tg.Twist(pose(), [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]))
+    assert tg.first_contact(away, leaving, solid=True, device="cpu").status == tg.Status.FREE
+
+
+def test_a_mesh_without_an_inside_beside_a_body_and_bodies_in_lists_are_refused():
+    sheet = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    for question in (tg.distance, tg.intersects, tg.first_contact):
+        with pytest.raises(InputError, match="has no inside"):
+            question(tg.Sphere(0.1), sheet, solid=True, device="cpu")
+    with pytest.raises(InputError, match="body 1 must be a mesh"):
+        tg.first_contact([BOX, tg.Sphere(0.1)], solid=True, device="cpu")

@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 
 from tangere.query.dispatch import is_analytic
-from tangere.runtime import UnsupportedError
 
 
-def _distance_of_bodies(a: Any, b: Any, *, solid: bool, **options: Any) -> Any:
-    _check_solid(a, b, solid)
+def _distance_of_bodies(a: Any, b: Any, *, solid: bool, time: Any, device: Any) -> Any:
     from tangere.query.distance.convex.api import convex_distance
 
-    return convex_distance(a, b, **options)
+    if not _asks_of_mesh(a, b, solid):
+        return convex_distance(a, b, time=time, device=device)
+    from tangere.query.containment.api import check_solids, distance_of_solids
+
+    check_solids(a, b)
+    return distance_of_solids(convex_distance(a, b, time=time, device=device), a, b, time, device)
 
 
 def _distance_from_ground(a: Any, b: Any, *, solid: bool, **options: Any) -> Any:
@@ -29,10 +32,11 @@ def _distance_from_ground(a: Any, b: Any, *, solid: bool, **options: Any) -> Any
 
 
 def _bodies_meet(a: Any, b: Any, *, solid: bool, **options: Any) -> bool:
-    _check_solid(a, b, solid)
     from tangere.query.distance.convex.api import convex_bodies_meet
 
-    return convex_bodies_meet(a, b, **options)
+    if not _asks_of_mesh(a, b, solid):
+        return convex_bodies_meet(a, b, **options)
+    return bool(np.any(_distance_of_bodies(a, b, solid=solid, **options).lower <= 0.0))
 
 
 def _meets_ground(a: Any, b: Any, *, solid: bool, **options: Any) -> bool:
@@ -57,10 +61,9 @@ def _clearance_of_bodies(a: Any, b: Any, **options: Any) -> Any:
     return bodies_clearance(a, b, **options)
 
 
-def _check_solid(a: Any, b: Any, solid: bool) -> None:
-    """Raise where a mesh beside a body is said to be solid, which nobody decides: bodies are, a mesh is a surface."""
-    if solid and not (is_analytic(a) and is_analytic(b)):
-        raise UnsupportedError("solid=True is known of two meshes: beside an analytic body a mesh is a surface")
+def _asks_of_mesh(a: Any, b: Any, solid: bool) -> bool:
+    """Whether a mesh is said to be solid: analytic bodies always are."""
+    return solid and not (is_analytic(a) and is_analytic(b))
 
 
 #: By question, and by their names in the table; what is not here the functions people call do themselves.

@@ -200,14 +200,3 @@ def test_bad_questions_are_told_in_one_sentence():
         tg.intersects(a)
     with pytest.raises(InputError, match="smaller one first"):
         closest_of(ConvexKind.BOX, ConvexKind.POINT)
-
-
-def test_a_mesh_beside_a_body_is_not_said_to_be_solid_without_a_word():
-    """A ball inside a box: as surfaces they are apart, and nobody decides that one is inside the other."""
-    ball, box = tg.Sphere(0.1), tg.generate.box((2.0, 2.0, 2.0))
-    assert tg.distance(ball, box, device="cpu").upper == pytest.approx(0.9)
-    for question in (tg.distance, tg.intersects):
-        for a, b in ((ball, box), (box, ball)):
-            with pytest.raises(UnsupportedError, match="beside an analytic body a mesh is a surface"):
-                question(a, b, solid=True, device="cpu")
-    assert tg.intersects(ball, tg.Box((1.0, 1.0, 1.0)), solid=True, device="cpu")

@@ -5,6 +5,7 @@ Method:   where surfaces do not meet, a connected piece is on one side of the ot
           decides, by the winding number of the other surface about it (`traversal`). Inside is where that is not 0.
 Exact:    for the positions as rounded to double precision in the world; what is out of the range of floating point is
           decided in rational arithmetic. Surfaces that meet are not asked about: `intersects` decides that.
+          Of an analytic body one point of it decides (`specks`); what is inside such a body meets it anyway.
 Limits:   closed, oriented meshes; others are refused with the reason. Cavities are inner surfaces that face inwards.
 Known as: containment test, point in polyhedron by ray crossings.
 """
@@ -21,7 +22,10 @@ import warp as wp
 
 from tangere.broad_phase.bodies import box_pairs, rest_still
 from tangere.query.contacts.record import Contacts, Kind, Status
+from tangere.query.containment.specks import SPECK, posed_solid
 from tangere.query.containment.traversal import UNDECIDED, PointInBody, find_windings
+from tangere.query.dispatch import is_analytic
+from tangere.query.distance.result import Distance
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.first_contact.rigid.scene import allowed_pairs, rigid_body
@@ -55,6 +59,13 @@ def check_solid(thing: Any, name: str) -> None:
     if np.einsum("fi,fi->", a, np.cross(b, c)) < 0.0:
         raise InputError(f"solid=True: {name}, {mesh.name!r}, is inside out: turn its triangles round")
     mesh.cache[check_solid] = True
+
+
+def check_solids(a: Any, b: Any) -> None:
+    """Raise unless two things have an inside: analytic bodies, or meshes that `check_solid` takes."""
+    for thing, name in ((a, "a"), (b, "b")):
+        if not is_analytic(thing):
+            check_solid(thing, name)
 
 
 def contained_vertices(
@@ -132,7 +143,7 @@ def starting_inside(
     """What was found of two bodies, or of a list of them, but START and INSIDE where one begins inside another."""
     if b is None:
         return _scene_starting_inside(found, a, allowed, device)
-    one, other = as_posed(a, 0.0), as_posed(b, 0.0)
+    one, other = posed_solid(a, 0.0), posed_solid(b, 0.0)
     if isinstance(found, FirstContact):
         if found.status == Status.START:
             return found
@@ -176,7 +187,8 @@ def inside_contacts(
         way = surface - point
         length = np.linalg.norm(way, axis=1, keepdims=True)
         out = np.divide(way, length, out=np.zeros_like(way), where=length > 0.0) * (1.0 if vertex_on == 0 else -1.0)
-        features = (vertex[hits], nearest.face) if vertex_on == 0 else (nearest.face, vertex[hits])
+        corner = np.full(len(hits), -1) if inner.mesh is SPECK else vertex[hits]
+        features = (corner, nearest.face) if vertex_on == 0 else (nearest.face, corner)
         points = (point, surface) if vertex_on == 0 else (surface, point)
         parts.append(
             Contacts.of(
@@ -195,6 +207,38 @@ def inside_contacts(
         return Contacts()
     joined = Contacts.joined(parts)
     return joined[np.argsort(joined.query, kind="stable")]
+
+
+def distance_of_solids(found: Distance, a: Any, b: Any, time: Arrays, device: str | wp.Device | None) -> Distance:
+    """The distance of surfaces, but 0 where one body is inside the other: points and triangles of the way out."""
+    apart = np.atleast_1d(found.upper) > 0.0
+    one, other = posed_solid(a, time), posed_solid(b, time)
+    inner = inside_contacts(one, other, device, apart)
+    if not len(inner):
+        return found
+    single = np.ndim(found.upper) == 0
+    columns = {name: np.array(value)[None] if single else value for name, value in vars(found).items()}
+    rows = inner.query
+    columns["lower"][rows] = columns["upper"][rows] = 0.0
+    columns["normal"][rows] = 0.0
+    columns["weights_a"][rows] = columns["weights_b"][rows] = np.nan
+    columns["point_a"][rows] = columns["point_b"][rows] = np.where(
+        inner.vertex_on[:, None] == 0, inner.point_a, inner.point_b
+    )
+    columns["kind"][rows] = Kind.INSIDE
+    for side, mesh in (("a", one.mesh), ("b", other.mesh)):
+        if mesh is SPECK:
+            continue
+        feature = getattr(inner, f"feature_{side}")
+        is_vertex = inner.vertex_on == (0 if side == "a" else 1)
+        around = mesh.topology.vertex_faces
+        columns[f"triangle_{side}"][rows] = np.where(
+            is_vertex, around.indices[around.offsets[np.where(is_vertex, feature, mesh.faces[0, 0])]], feature
+        )
+    if not single:
+        return Distance(**columns)
+    row = {name: value[0] for name, value in columns.items()}
+    return Distance(**row | {"kind": Kind.INSIDE, "lower": 0.0, "upper": 0.0})
 
 
 def _scene_starting_inside(

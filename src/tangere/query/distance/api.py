@@ -136,37 +136,11 @@ def distance(
 
 
 def _solid_distance(a: Mesh | Moving, b: Mesh | Moving, time: Arrays, device: str | wp.Device | None) -> Distance:
-    """The distance of surfaces, but 0 where one body is inside the other: points and triangles of the way out."""
-    from tangere.query.containment.api import check_solid, inside_contacts  # who does not ask does not load it
+    """The distance of surfaces, but 0 where one body is inside the other."""
+    from tangere.query.containment.api import check_solids, distance_of_solids  # who does not ask does not load it
 
-    check_solid(a, "a")
-    check_solid(b, "b")
-    found = distance(a, b, time=time, device=device)
-    apart = np.atleast_1d(found.upper) > 0.0
-    inner = inside_contacts(as_posed(a, time), as_posed(b, time), device, apart)
-    if not len(inner):
-        return found
-    single = np.ndim(found.upper) == 0
-    columns = {name: np.array(value)[None] if single else value for name, value in vars(found).items()}
-    rows = inner.query
-    columns["lower"][rows] = columns["upper"][rows] = 0.0
-    columns["normal"][rows] = 0.0
-    columns["weights_a"][rows] = columns["weights_b"][rows] = np.nan
-    columns["point_a"][rows] = columns["point_b"][rows] = np.where(
-        inner.vertex_on[:, None] == 0, inner.point_a, inner.point_b
-    )
-    columns["kind"][rows] = Kind.INSIDE
-    for side, mesh in (("a", as_posed(a, time).mesh), ("b", as_posed(b, time).mesh)):
-        feature = getattr(inner, f"feature_{side}")
-        is_vertex = inner.vertex_on == (0 if side == "a" else 1)
-        around = mesh.topology.vertex_faces
-        columns[f"triangle_{side}"][rows] = np.where(
-            is_vertex, around.indices[around.offsets[np.where(is_vertex, feature, mesh.faces[0, 0])]], feature
-        )
-    if not single:
-        return Distance(**columns)
-    row = {name: value[0] for name, value in columns.items()}
-    return Distance(**row | {"kind": Kind.INSIDE, "lower": 0.0, "upper": 0.0})
+    check_solids(a, b)
+    return distance_of_solids(distance(a, b, time=time, device=device), a, b, time, device)
 
 
 class PreparedDistance(PosedPair):

@@ -118,7 +118,7 @@ def first_contact(
 
 def _check_solids(a: Any, b: Any) -> None:
     """Raise unless all the bodies have an inside."""
-    from tangere.query.containment.api import check_solid
+    from tangere.query.containment.api import check_solid, check_solids
 
     if kind_of(a) == BODIES and b is None:
         for number, body in enumerate(a):
@@ -126,8 +126,7 @@ def _check_solids(a: Any, b: Any) -> None:
         return
     if b is None:
         raise InputError("solid=True is about one body inside another: give b, or a list of bodies")
-    check_solid(a, "a")
-    check_solid(b, "b")
+    check_solids(a, b)
 
 
 def all_contacts(
