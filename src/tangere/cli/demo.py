@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,15 +19,21 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tangere.cli.shared.showcase import Case
+    from tangere.shape import Mesh
 
 _SCENES = ["scene", "triangles", "first contact", "found in", "all contacts", "found in "]
 _PATHS = ["path", "segments", "triangles", "verdict", "clearance", "checked in"]
 _WORLDS = ["world", "bodies", "steps", "a step", "contacts at the end", "pairs that overlap"]
 _BATCHES = ["batch", "queries", "contacts", "queries/s"]
-#: A first world, whose kernels stay on disk.
-_AHEAD = "import sys; import tangere as tg; tg.dynamics.scenes.pile(27, device=sys.argv[1] or None).run(steps=80)"
-#: Steps until boxes in a bin are at rest.
-_STEPS = 200
+#: A first world and a first cut, whose kernels stay on disk.
+_AHEAD = """
+import sys
+import tangere as tg
+tg.dynamics.scenes.pile(27, device=sys.argv[1] or None).run(steps=80)
+tg.soft.scenes.cut(device=sys.argv[1] or None).run(steps=75)
+"""
+#: Steps until boxes in a bin are at rest, and until a blade is through a block.
+_STEPS, _CUT_STEPS = 200, 75
 
 
 @click.command()
@@ -61,6 +67,10 @@ def demo(out: Path, queries: int, width: int, threads: int | None, device: str |
         status.update("boxes fall into a bin")
         ahead.wait()
         worlds, frame = _world(width, device)
+        frames.append(frame)
+        status.update("a blade cuts a soft block")
+        row, frame = _cut(width, device)
+        worlds.append(row)
         frames.append(frame)
         batches = []
         for kind in ("vertex_face", "edge_edge"):
@@ -129,8 +139,6 @@ def _compiling_ahead(device: str | None) -> Iterator[subprocess.Popen[bytes]]:
 
 def _world(width: int, device: str | None) -> tuple[list[list[str]], np.ndarray]:
     """Boxes that fall into a bin: one row, and how they come to rest; every pair is tested at the end."""
-    from itertools import combinations
-
     import tangere as tg
     from tangere.view import strip
 
@@ -139,18 +147,10 @@ def _world(width: int, device: str | None) -> tuple[list[list[str]], np.ndarray]
     began = time.perf_counter()
     recording = world.record(steps=_STEPS, every=10)
     seconds = time.perf_counter() - began
-    meshes, moves = world.meshes(), [body.moves for body in world.bodies]  # walls and floor of the bin are joined
-    pairs = [(a, b) for a, b in combinations(range(len(world)), 2) if moves[a] or moves[b]]
-    overlaps = sum(bool(tg.intersects(meshes[a], meshes[b], device=device)) for a, b in pairs)
-    steps, contacts = f"{_STEPS} of {1e3 * world.dt:g} ms", len(world.contacts)
-    row = [
-        "27 boxes in a bin",
-        str(len(world)),
-        steps,
-        f"{1e3 * seconds / _STEPS:.1f} ms",
-        str(contacts),
-        str(overlaps),
-    ]
+    moves = [body.moves for body in world.bodies]  # walls and floor of the bin are joined
+    overlaps = _overlaps(world.meshes(), moves, device)
+    contacts = len(world.contacts)
+    row = _world_row("27 boxes in a bin", len(world), _STEPS, world.dt, seconds, contacts, overlaps)
     labels = [
         "27 boxes in a bin, t = 0",
         f"t = {0.3 * recording.seconds:.1f} s",
@@ -158,6 +158,50 @@ def _world(width: int, device: str | None) -> tuple[list[list[str]], np.ndarray]
     ]
     frame = strip(recording, [0.0, 0.3, 1.0], labels=labels, size=(width, width * 3 // 4), device=device)
     return [row], frame
+
+
+def _cut(width: int, device: str | None) -> tuple[list[str], np.ndarray]:
+    """A blade goes through a soft block: one row, and the block before, half-way and in two; every pair is tested."""
+    import tangere as tg
+    from tangere.view import strip
+
+    simulation = tg.soft.scenes.cut(device=device)
+    recorder = tg.soft.Recorder(simulation)
+    recorder()
+    began = time.perf_counter()
+    for _ in range(_CUT_STEPS):
+        simulation.step()
+        recorder()
+    seconds = time.perf_counter() - began
+    recording = recorder.recording()
+    bodies, contacts = list(simulation), len(simulation.contacts)
+    overlaps = _overlaps([body.mesh for body in bodies], [True] * len(bodies), device)
+    row = _world_row("a soft block is cut", len(bodies), _CUT_STEPS, simulation.dt, seconds, contacts, overlaps)
+    labels = [
+        "a soft block is cut, t = 0",
+        f"t = {0.4 * recording.seconds:.1f} s",
+        f"{len(bodies) - 1} parts, {overlaps} overlaps",
+    ]
+    frame = strip(recording.scene(), [0.0, 0.4, 1.0], labels=labels, size=(width, width * 3 // 4), device=device)
+    return row, frame
+
+
+def _overlaps(meshes: Sequence[Mesh], moves: Sequence[bool], device: str | None) -> int:
+    """How many pairs of meshes overlap, of which at least one moves."""
+    from itertools import combinations
+
+    import tangere as tg
+
+    pairs = [(a, b) for a, b in combinations(range(len(meshes)), 2) if moves[a] or moves[b]]
+    return sum(bool(tg.intersects(meshes[a], meshes[b], device=device)) for a, b in pairs)
+
+
+def _world_row(
+    name: str, bodies: int, steps: int, dt: float, seconds: float, contacts: int, overlaps: int
+) -> list[str]:
+    """One row of what happens next; `seconds` are those of all steps."""
+    took = f"{1e3 * seconds / steps:.1f} ms"
+    return [name, str(bodies), f"{steps} of {1e3 * dt:g} ms", took, str(contacts), str(overlaps)]
 
 
 def _batch(kind: str, count: int, device: str | None) -> list[str]:
