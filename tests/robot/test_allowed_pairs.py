@@ -129,3 +129,49 @@ def test_a_joint_without_end_is_looked_at_within_one_turn():
     boxes = tg.generate.box((0.5, 0.5, 0.5)), tg.generate.box((1.0, 0.2, 0.2)).at(place(x=0.6))
     robot = tg.Robot("cart", ("body", "arm"), (-1, 0), tuple(joints), boxes)
     assert robot.touching(20, prove=True, device="cpu")["body", "arm"].verdict == "never"
+
+
+def _rail(slide: Joint) -> tg.Robot:
+    """A block on a rail of which a wall stands 2.4 m away."""
+    foot = Joint("foot", "fixed", np.eye(4), np.array([0.0, 0.0, 1.0]), "")
+    block, wall = tg.generate.box((0.2, 0.2, 0.2)), tg.generate.box((0.2, 2.0, 2.0)).at(place(x=2.5))
+    return tg.Robot("rail", ("wall", "block"), (-1, 0), (foot, slide), (wall, block))
+
+
+def test_nothing_is_proved_of_what_slides_without_end():
+    """Only a metre of it was looked at."""
+    along = np.array([1.0, 0.0, 0.0])
+    endless = _rail(Joint("slide", "sliding", np.eye(4), along, "slide"))
+    table = endless.touching(20, prove=True, device="cpu")
+    assert table["wall", "block"].verdict == "open"
+    assert endless.check([[0.0], [3.0]], allowed=table, device="cpu").status == Status.CONTACT
+    half = _rail(Joint("slide", "sliding", np.eye(4), along, "slide", limits=(2.0, np.inf)))
+    assert half.touching(200, prove=True, device="cpu")["wall", "block"].verdict == "touches"
+
+
+def test_nothing_is_proved_of_a_joint_without_end_that_another_follows_at_another_rate():
+    """The follower turns half as fast: within a turn of its leader it does not come round to the wall behind."""
+    foot = Joint("foot", "fixed", np.eye(4), np.array([0.0, 0.0, 1.0]), "")
+    up = np.array([0.0, 0.0, 1.0])
+    lead = Joint("lead", "turning", place(z=5.0), up, "lead")
+    follow = Joint("follow", "turning", np.eye(4), up, "lead", factor=0.5)
+    bar, wall = tg.generate.box((1.0, 0.1, 0.1)).at(place(x=0.6)), tg.generate.box((0.1, 0.1, 0.1)).at(place(x=-0.8))
+    gear = tg.generate.box((0.1, 0.1, 0.1))
+    robot = tg.Robot("gears", ("wall", "gear", "bar"), (-1, 0, 0), (foot, lead, follow), (wall, gear, bar))
+    table = robot.touching(200, prove=True, device="cpu")
+    assert table["wall", "bar"].verdict == "open"
+    assert table["wall", "gear"].verdict == "open"
+    assert robot.check([[0.0], [4.0 * np.pi]], allowed=table, device="cpu").pair == ("wall", "bar")
+
+
+def test_a_proof_does_not_count_beyond_the_limits_it_is_for():
+    robot = _rail(Joint("slide", "sliding", np.eye(4), np.array([1.0, 0.0, 0.0]), "slide", limits=(0.0, 1.0)))
+    table = robot.touching(20, prove=True, device="cpu")
+    assert table["wall", "block"].verdict == "never"
+    within = robot.check([[0.0], [1.0]], allowed=table, device="cpu")
+    assert not within
+    assert within.compared == 0
+    found = robot.check([[0.0], [3.0]], allowed=table, device="cpu")
+    assert found.status == Status.CONTACT
+    assert found.time == pytest.approx(2.3 / 3.0, abs=1e-5)
+    assert robot.check([[[0.0], [1.0]], [[0.0], [3.0]]], allowed=table, device="cpu").status.tolist() == [0, 1]

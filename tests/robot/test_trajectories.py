@@ -341,3 +341,39 @@ def test_round_things_and_ground_in_the_world_are_met_as_what_they_are():
         assert apart > 0.02, "before the tip is in the middle"
         if isinstance(thing, tg.Sphere):
             assert apart == pytest.approx(0.07, abs=1e-6)
+
+
+def test_a_base_that_is_moved_in_place_is_another_one():
+    q, base = np.zeros((2, len(ARM.joint_names))), np.eye(4)
+    cell = {"wall": tg.generate.box((0.02, 4.0, 4.0)).at(place(x=3.0))}
+    assert not ARM.check(q, world=cell, base=base, device="cpu")
+    base[0, 3] = 3.0
+    assert ARM.check(q, world=cell, base=base, device="cpu").status == Status.START
+    assert ARM.check(q, world=cell, base=base.tolist(), device="cpu").status == Status.START
+
+
+def test_where_there_is_nothing_to_compare_everything_is_free():
+    bodies = (None, tg.generate.box((1.0, 1.0, 1.0)))
+    foot = Joint("foot", "fixed", np.eye(4), np.array([0.0, 0.0, 1.0]), "")
+    joints = foot, Joint("turn", "turning", np.eye(4), np.array([0.0, 0.0, 1.0]), "turn")
+    robot = tg.Robot("one", ("foot", "arm"), (-1, 0), joints, bodies)
+    found = robot.check([[0.0], [1.0]], clearance=0.1, device="cpu")
+    assert found.status == Status.FREE
+    assert (found.pair, found.compared) == (None, 0)
+    assert len(robot.check(np.zeros((3, 2, 1)), device="cpu")) == 3
+
+
+@pytest.mark.parametrize("clearance", [None, 0.1])
+def test_no_trajectories_have_no_answers(clearance):
+    found = ARM.check(np.zeros((0, 3, len(ARM.joint_names))), clearance=clearance, device="cpu")
+    assert len(found) == 0
+    assert found.segments.status.shape == (0, 2)
+    assert found.segments.clearance_lower.shape == (0, 2)
+
+
+def test_what_an_attached_thing_may_touch_is_left_out_however_it_is_asked():
+    held = ARM.attach("ball", tg.Sphere(0.02), ARM.links[-1], may_touch=[ARM.links[0]])
+    q = np.zeros((2, len(ARM.joint_names)))
+    alone = held.check(q, allowed=[], device="cpu").ignored
+    among = tg.robot.check({"l": (held, q)}, allowed=[], device="cpu").ignored
+    assert alone.prefixed("l/").reasons == among.reasons

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,19 @@ def test_a_robot_that_floats_stands_where_it_is_put(tmp_path):
     robot = tg.Robot.load(path)
     assert robot.joint_names == ("joint 1",)
     np.testing.assert_allclose(robot.poses([0.0])[0, :3, 3], [0.0, 0.0, 1.0])
+
+
+def test_what_moves_freely_among_other_things_is_told(tmp_path):
+    """`base=` moves a robot with a free joint; where the file has other things as well, it moves them along."""
+    path = tmp_path / "free.xml"
+    torso = '<body name="torso"><freejoint/><geom type="sphere" size=".1"/></body>'
+    wall = '<geom type="box" size=".01 1 1" pos="2 0 0"/>'
+    ball = '<body name="ball" pos="0 0 5"><freejoint/><geom type="sphere" size=".1"/></body>'
+    for more, told in ((wall, "torso can move freely"), (ball, "torso, ball can move freely")):
+        path.write_text(f"<mujoco><worldbody>{torso}{more}</worldbody></mujoco>")
+        with pytest.warns(UserWarning, match=told):
+            tg.Robot.load(path)
+    path.write_text(f"<mujoco><worldbody>{torso}</worldbody></mujoco>")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tg.Robot.load(path)

@@ -180,6 +180,16 @@ def test_robots_whose_names_do_not_fit_together_are_refused(old, new, reason, tm
         RobotDescription.load(tmp_path / "odd.urdf")
 
 
+def test_a_joint_that_mimics_a_fixed_one_is_warned_of_and_moves_by_itself(tmp_path):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    text = MIMICS.replace('name="first" type="revolute"', 'name="first" type="fixed"')
+    (tmp_path / "odd.urdf").write_text(text)
+    with pytest.warns(UserWarning, match="joint 'second' mimics 'first', which is fixed"):
+        robot = RobotDescription.load(tmp_path / "odd.urdf")
+    assert robot.joint_names == ("second",)
+    assert robot.chain([0.0], [0.3]).link(robot.links.index("c")).pose(1.0)[1, 3] == 0.3
+
+
 def test_a_joint_that_mimics_one_that_is_not_there_is_warned_of_and_moves_by_itself(tmp_path):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     (tmp_path / "odd.urdf").write_text(MIMICS.replace('joint="first"', 'joint="typo"', 1))

@@ -15,6 +15,9 @@ from xml.etree import ElementTree
 
 from tangere.runtime import InputError, described
 
+#: The reason of pairs that cannot touch while all joints keep within their limits.
+PROVED = "proved never to touch"
+
 
 @dataclass(frozen=True, eq=False)
 class AllowedPairs:
@@ -98,6 +101,11 @@ class AllowedPairs:
         """How many pairs there are for each reason."""
         reasons = list(self.reasons.values())
         return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
+
+    def without_proofs(self) -> AllowedPairs:
+        """The same without pairs that are proved never to touch: the proofs are for joints within their limits."""
+        pairs = {pair: reason for pair, reason in self.reasons.items() if reason != PROVED}
+        return self if len(pairs) == len(self) else AllowedPairs(pairs, self.unknown, self.bodiless)
 
     def prefixed(self, prefix: str) -> AllowedPairs:
         """The same pairs of a robot whose bodies have a prefix to their names."""

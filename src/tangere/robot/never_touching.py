@@ -34,13 +34,14 @@ _ROUNDED_UP = 1.0 + 1e-9
 
 
 def prove_never(
-    checker: TrajectoryChecker, a: int, b: int, ranges: np.ndarray, cells: int
+    checker: TrajectoryChecker, a: int, b: int, ranges: np.ndarray, whole_ranges: np.ndarray, cells: int
 ) -> tuple[str, np.ndarray | None, int]:
     """Verdict, a configuration at which the links touch if one was found, and how many cells were looked at.
 
     Args:
         a, b: numbers of two bodies of the checker's cell.
         ranges: of the joints' values, (dof, 2).
+        whole_ranges: of which joints, (dof,), these are all values there are: of others nothing is proved.
         cells: at most so many.
     """
     cell = checker.cell
@@ -82,7 +83,7 @@ def prove_never(
         shift = np.zeros_like(middles)
         shift[each, widest] = halves[each, widest]
         middles, halves = np.concatenate([middles - shift, middles + shift]), np.concatenate([halves, halves])
-    return "never", None, done
+    return "open" if (rho[~whole_ranges] > 0.0).any() else "never", None, done
 
 
 def _asked(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import warp as wp
 
-from tangere.motion import as_poses
+from tangere.motion import Path, Rigid, as_poses
 from tangere.robot.allowed_pairs import AllowedPairs
 from tangere.robot.drawing import trajectory_scene
 from tangere.robot.forward_kinematics import link_jacobians, link_poses
@@ -191,7 +191,9 @@ class Robot(RobotDescription):
         Args:
             samples: random configurations within the limits of the joints; those without limits go one turn, or one
                 metre to either side.
-            prove: prove of pairs that no sample saw touching that none ever does.
+            prove: prove of pairs that no sample saw touching that none ever does, within the limits; a trajectory
+                that leaves these is compared all the same. Nothing is proved of joints without limits that slide, or
+                that others follow.
             cells: parts into which the joints between two links are cut for that, at most; what is then not decided is
                 open.
             seed: of the random numbers.
@@ -382,8 +384,11 @@ class Robot(RobotDescription):
         if allowed is not None and self.may_touch:
             pairs = pairs | AllowedPairs.of(self.may_touch, "attached")
         things = None if world is None else tuple((name, id(thing)) for name, thing in world.items())
-        chosen = choose_device(device)
-        key = (things, id(base), chosen.alias, threads, frozenset(pairs.reasons))
+        chosen, standing = choose_device(device), id(base)
+        if base is not None and not isinstance(base, Path | Rigid):
+            base = as_poses(base, "base")  # a copy: what was given may be changed in place
+            standing = base.tobytes()
+        key = (things, standing, chosen.alias, threads, frozenset(pairs.reasons.items()))
         kept: OrderedDict[Any, Any] = self.__dict__.setdefault("_checkers", OrderedDict())
         held = kept.pop(key, None)
         if held is None:
@@ -451,6 +456,8 @@ def check(
             pairs = pairs | robot.default_allowed().prefixed(f"{name}/" if name else "")
     else:
         pairs = AllowedPairs.of(allowed)
+        for name, robot in machines.items():
+            pairs = pairs | AllowedPairs.of(robot.may_touch, "attached").prefixed(f"{name}/" if name else "")
     checker = TrajectoryChecker(Workcell(machines, bases, world), pairs, device=device, threads=threads)
     joined = np.concatenate(rows, axis=-1)
     found = checker.check(

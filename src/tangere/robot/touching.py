@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from tangere.robot.allowed_pairs import AllowedPairs
+from tangere.robot.allowed_pairs import PROVED, AllowedPairs
 from tangere.robot.never_touching import prove_never
 from tangere.robot.trajectory_checker import TrajectoryChecker
 from tangere.robot.workcell import Workcell
@@ -78,7 +78,7 @@ class TouchingTable:
     def allowed(self) -> AllowedPairs:
         """What need not be compared: pairs that touched in all samples, and those that were proved never to touch."""
         always = f"touched in all {self.samples} samples"
-        reasons = {"always": always, "never": "proved never to touch"}
+        reasons = {"always": always, "never": PROVED}
         return AllowedPairs({_sorted(row.pair): reasons[row.verdict] for row in self.rows if row.verdict in reasons})
 
 
@@ -96,7 +96,7 @@ def touching_table(
     """See `Robot.touching`."""
     samples, cells = whole(samples, "samples", 1), whole(cells, "cells", 1)
     checker = TrajectoryChecker(Workcell({"": robot}), AllowedPairs(), device=device, threads=threads)
-    ranges = sampled_ranges(checker.limits, robot)
+    ranges, whole_ranges = sampled_ranges(checker.limits, robot)
     points = random_source(seed, "seed").uniform(ranges[:, 0], ranges[:, 1], (samples, len(ranges)))
     with using_threads(threads):
         counts, seen = count_contacts(checker, points)
@@ -111,21 +111,27 @@ def touching_table(
             elif not count:
                 verdict = "open"
                 if prove:
-                    verdict, at, done = prove_never(checker, int(a), int(b), ranges, cells)
+                    verdict, at, done = prove_never(checker, int(a), int(b), ranges, whole_ranges, cells)
             rows.append(TouchingPair(pair, verdict, count, frozenset(pair) in neighbours, at, done))
     return TouchingTable(tuple(rows), samples)
 
 
-def sampled_ranges(limits: np.ndarray, robot: RobotDescription) -> np.ndarray:
-    """(dof, 2) finite ranges of the joints."""
+def sampled_ranges(limits: np.ndarray, robot: RobotDescription) -> tuple[np.ndarray, np.ndarray]:
+    """(dof, 2) finite ranges of the joints; and of which of them, (dof,), these are all there is."""
     kinds = {joint.name: joint.kind for joint in robot.joints}
     reach = np.array([FAR if kinds[name] == "sliding" else WHOLE_TURN for name in robot.joint_names])
-    ranges = np.where(np.isfinite(limits), limits, np.stack([-reach, reach], axis=1))
+    low, high = limits.T
+    some = np.stack(
+        [np.where(np.isfinite(high), high - 2.0 * reach, -reach), np.where(np.isfinite(low), low + 2.0 * reach, reach)],
+        axis=1,
+    )
+    ranges = np.where(np.isfinite(limits), limits, some)
     # A joint that goes round and round is everywhere within a turn, unless another follows it at another rate.
     led = {joint.follows for joint in robot.joints if joint.follows != joint.name}
     alone = np.array([kinds[name] == "turning" and name not in led for name in robot.joint_names], bool)
     round_and_round = alone & (ranges[:, 1] - ranges[:, 0] > MOST_TURN)
-    return np.where(round_and_round[:, None], np.stack([-reach, reach], axis=1), ranges)
+    ranges = np.where(round_and_round[:, None], np.stack([-reach, reach], axis=1), ranges)
+    return ranges, alone | np.isfinite(limits).all(axis=1)
 
 
 def count_contacts(checker: TrajectoryChecker, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ Known as: continuous collision checking of joint-space paths; motion validation.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -149,13 +150,22 @@ class TrajectoryChecker(NonCopyable):
         if until not in ("end", "contact"):
             raise InputError(f"until must be 'end' or 'contact', not {described(until)}")
         clock = clock_of(times, points.shape[1])
-        question = _Question(self, points, clock, float(separation), tolerance, clearance, accuracy)
+        asked = self._beyond_limits if beyond(points, self.limits).any() else self
+        question = _Question(asked, points, clock, float(separation), tolerance, clearance, accuracy)
         question.search(until)
         return question.answer()
 
+    @cached_property
+    def _beyond_limits(self) -> TrajectoryChecker:
+        """Who answers where joints leave their limits, which is what proofs are for."""
+        allowed = self.allowed.without_proofs()
+        if allowed is self.allowed:
+            return self
+        return TrajectoryChecker(self.cell, allowed, device=self.device, threads=self.threads, reduced=self._reduced)
+
     def _refuse_turns(self, points: np.ndarray) -> None:
         """Raise where a segment turns a joint round and round: the search would follow it."""
-        if points.shape[1] < 2 or not self.cell.joints:
+        if points.shape[1] < 2 or not points.size or not self.cell.joints:
             return
         factor = np.array([joint.factor if joint.kind == "turning" else 0.0 for joint in self.cell.joints])
         turns = np.abs(np.diff(points, axis=1)).max(axis=(0, 1))[self.cell.value] * np.abs(factor)
@@ -178,6 +188,11 @@ def configurations_of(q: Arrays, dof: int, names: tuple[str, ...]) -> np.ndarray
         i, k, joint = (int(at) for at in np.argwhere(~np.isfinite(points))[0])
         raise InputError(f"q[{i}, {k}] has {points[i, k, joint]} for joint {names[joint]!r}")
     return np.ascontiguousarray(points, np.float64)
+
+
+def beyond(points: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """(…, dof) whether joints are beyond their limits, (dof, 2)."""
+    return (points < limits[:, 0]) | (points > limits[:, 1])
 
 
 def clock_of(times: Arrays | None, count: int) -> np.ndarray:
@@ -221,7 +236,7 @@ class _Question:
         self.segment = np.clip(np.searchsorted(span, self.begin, side="right") - 1, 0, max(k - 2, 0))
         self.segments = max(k - 1, 1)
         self.width = rows.shape[1]
-        self.rows = wp.array(rows.reshape(count * self.width, -1), dtype=wp.float64, device=checker.device, ndim=2)
+        self.rows = wp.array(rows.reshape(count * self.width, checker.cell.dof), dtype=wp.float64, device=checker.device, ndim=2)
         self.given = checker.cell.records(self.begin, self.end)
         shape = count, self.steps
         self.status, self.asked = np.full(shape, _UNRESOLVED, np.uint8), np.zeros(shape, bool)
@@ -316,7 +331,8 @@ class _Question:
         status = np.where(touching, self.status[rows, first], _FREE).astype(np.uint8)
         status[(status == _START) & (first > 0)] = _CONTACT
         time = np.where(touching, self.time[rows, first], np.inf)
-        bodies = np.where(touching[:, None], pairs[self.pair[rows, first]] if len(pairs) else -1, -1)
+        bodies = np.full((len(first), 2), -1, np.int32)
+        bodies[touching] = pairs[self.pair[rows, first][touching]]
         found = Contacts.joined(self.contacts) if self.contacts else Contacts()
         found = found[np.isin(found.query, rows[touching] * self.steps + first[touching])]
         found = found[np.argsort(found.query, kind="stable")]
@@ -328,8 +344,8 @@ class _Question:
             status,
             time,
             np.where(touching, self.upper[rows, first], np.inf),
-            bodies[:, 0].astype(np.int32),
-            bodies[:, 1].astype(np.int32),
+            bodies[:, 0],
+            bodies[:, 1],
             np.where(touching, self.segment[first], -1),
             found,
             segments,
@@ -376,9 +392,7 @@ class _Question:
         return steps[0] + (self.status[:, steps] != _FREE).argmax(axis=1)
 
     def _beyond(self) -> np.ndarray:
-        """(n, k, dof) whether joints are beyond their limits."""
-        limits = self.checker.limits
-        return (self.points < limits[:, 0]) | (self.points > limits[:, 1])
+        return beyond(self.points, self.checker.limits)
 
     def _limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Which joints leave their limits, (n, dof), and when the first of them does, (n,)."""

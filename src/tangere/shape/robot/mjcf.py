@@ -79,6 +79,7 @@ class _MjcfReader:
                 continue
             parent = link_of.get(int(model.body_parentid[body]), -1)
             link_of[body] = self._put_body(body, parent, made, follows)
+        self._tell_of_free_bodies({body for body, link in link_of.items() if self.made[link][0] is not None})
         if self.planes:
             warnings.warn(f"Robot {self.file!r}: planes are left out: {', '.join(self.planes)}", stacklevel=5)
         name = model.names[: model.names.index(b"\0")].decode() or Path(self.file).stem
@@ -91,6 +92,18 @@ class _MjcfReader:
             tuple(self.inertials),
             tuple(parts for _, parts in self.made),
         )
+
+    def _tell_of_free_bodies(self, solid: set[int]) -> None:
+        """Warn where what a free joint moves is not all there is: it stays where it stands among the rest."""
+        model, free = self.model, self.mujoco.mjtJoint.mjJNT_FREE
+        roots = [int(model.jnt_bodyid[j]) for j in range(model.njnt) if model.jnt_type[j] == free]
+        if roots and len({int(model.body_rootid[body]) for body in solid} | set(roots)) > 1:
+            told = ", ".join(self._name("BODY", body) for body in roots)
+            warnings.warn(
+                f"Robot {self.file!r}: {told} can move freely, and are fixed here where the file puts them: they are"
+                " not compared with what else is fixed, and base= moves all of it",
+                stacklevel=6,
+            )
 
     def _put_body(self, body: int, parent: int, made: Made, follows: Followed) -> int:
         """The links of a body, and the number of the one that has its name."""

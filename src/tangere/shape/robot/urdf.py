@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -142,11 +142,13 @@ def _above(model: Any, path: Path) -> dict[str, Any]:
     return above
 
 
-def _with_leader(joint: Joint, names: Iterable[str], path: Path) -> Joint:
-    """A joint that mimics one that is there; else the joint itself, with a value of its own and a warning."""
-    if joint.follows in names:
+def _with_leader(joint: Joint, joints: Mapping[str, Joint], path: Path) -> Joint:
+    """A joint that mimics one that moves; else the joint itself, with a value of its own and a warning."""
+    leader = joints.get(joint.follows)
+    if joint.kind == "fixed" or (leader is not None and leader.kind != "fixed"):
         return joint
-    told = f"Robot {path.name!r}: joint {joint.name!r} mimics {joint.follows!r}, which is not there"
+    why = "is not there" if leader is None else "is fixed"
+    told = f"Robot {path.name!r}: joint {joint.name!r} mimics {joint.follows!r}, which {why}"
     warnings.warn(f"{told}: it has a value of its own", UserWarning, stacklevel=2)
     return replace(joint, follows=joint.name, factor=1.0, offset=0.0)
 
