@@ -11,12 +11,13 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import tangere as tg
-from fleet.work import ANSWERS, bits, check_whole, faults, faulty, square, squares
+from fleet.work import ANSWERS, Power, bits, check_whole, faults, faulty, power, square, squares
 from tangere.fleet.run_folder import RunFolder
 from tangere.fleet.shard_files import shard_path
 from tangere.runtime import InputError, TangereError
@@ -81,15 +82,16 @@ def test_a_pool_that_breaks_loses_and_doubles_nothing(tmp_path, pool):
 
 
 def test_jobs_that_raise_are_errors_and_never_free(tmp_path):
-    report = tg.fleet.run(faults("raise", "exit", "text", "more", "missing"), tmp_path / "out")
-    check_whole(report, {50: "error", 87: "error", 124: "error", 31: "error", 68: "error"})
+    report = tg.fleet.run(faults("raise", "exit", "text", "more", "missing", "no text"), tmp_path / "out")
+    check_whole(report, {50: "error", 87: "error", 124: "error", 31: "error", 68: "error", 105: "error"})
     told = report.table().to_pydict()["error"]
     assert told[50] == "RuntimeError: no such thing as this"
     assert told[87] == "SystemExit: 3"
     assert "must return values by name" in told[124]
     assert "returned 'z'" in told[31]
     assert "status must be" in told[68]
-    assert report.counts == {"done": 125, "error": 5}
+    assert told[105] == "RuntimeError: cannot read ?.stl"
+    assert report.counts == {"done": 124, "error": 6}
 
 
 def test_an_answer_of_another_type_is_an_error_of_its_job_alone(tmp_path):
@@ -219,11 +221,26 @@ def _flip(path: Path) -> None:
     path.write_bytes(data)
 
 
+def _flip_name(path: Path) -> None:
+    """One bit in the name of a column, in the footer."""
+    data = bytearray(path.read_bytes())
+    data[data.index(b"status", data.index(b"schema")) + 1] ^= 2
+    path.write_bytes(data)
+
+
+def _flip_to_no_text(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[data.index(b"status", data.index(b"schema")) + 1] ^= 128
+    path.write_bytes(data)
+
+
 def _from_elsewhere(path: Path) -> None:
     path.write_bytes(path.with_name("shard-00003.parquet").read_bytes())
 
 
-@pytest.mark.parametrize("harm", [_cut_short, _flip, _from_elsewhere, lambda path: path.write_bytes(b"")])
+@pytest.mark.parametrize(
+    "harm", [_cut_short, _flip, _flip_name, _flip_to_no_text, _from_elsewhere, lambda path: path.write_bytes(b"")]
+)
 def test_a_damaged_shard_is_done_again(harm, tmp_path):
     tg.fleet.run(squares(), tmp_path / "out")
     before = bits(tmp_path / "out")
@@ -258,6 +275,17 @@ def test_a_function_that_has_changed_is_told(tmp_path):
     jobs = tg.fleet.Jobs(faulty, squares().table, answers=ANSWERS)
     with pytest.raises(InputError, match="have changed"):
         tg.fleet.run(jobs, tmp_path / "out")
+
+
+@pytest.mark.parametrize("function", [lambda k: partial(power, exponent=k), Power, lambda k: partial(power, k)])
+def test_what_a_function_holds_is_part_of_it(function, tmp_path):
+    table = squares().table
+    first = tg.fleet.run(tg.fleet.Jobs(function(2.0), table, answers=ANSWERS), tmp_path / "out")
+    again = tg.fleet.run(tg.fleet.Jobs(function(2.0), table, answers=ANSWERS), tmp_path / "out")
+    assert again.done == 0
+    assert again.table() == first.table()
+    with pytest.raises(InputError, match="have changed"):
+        tg.fleet.run(tg.fleet.Jobs(function(3.0), table, answers=ANSWERS), tmp_path / "out")
 
 
 def test_another_length_of_shards_changes_nothing_that_has_begun(tmp_path):

@@ -20,11 +20,25 @@ def square(row: dict[str, Any], tools: Any) -> dict[str, Any]:
     return {"y": row["x"] ** 2}
 
 
+def power(row: dict[str, Any], tools: Any, exponent: float = 2.0) -> dict[str, Any]:
+    return {"y": row["x"] ** exponent}
+
+
+class Power:
+    def __init__(self, exponent: float) -> None:
+        self.exponent = exponent
+
+    def __call__(self, row: dict[str, Any], tools: Any) -> dict[str, Any]:
+        return power(row, tools, self.exponent)
+
+
 def faulty(row: dict[str, Any], tools: Any) -> dict[str, Any]:
     """A square, or whatever else the row says."""
     match row.get("do"):
         case "raise":
             raise RuntimeError("no such  thing\nas this")
+        case "no text":
+            raise RuntimeError("cannot read \udce4.stl")
         case "exit":
             sys.exit(3)
         case "text":

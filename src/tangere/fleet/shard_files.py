@@ -1,11 +1,12 @@
 """Shards in files: Parquet, written under another name and renamed, so that a shard is there whole or not at all.
 
-Each page has a checksum, and the schema says which jobs the answers are of. The bits follow from the answers alone:
-nothing of the worker, the machine or the time is in them.
+Each page has a checksum, and a seal says which jobs the answers are of and which columns there are. The bits follow
+from the answers alone: nothing of the worker, the machine or the time is in them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from tangere.fleet.columns import arrow
 from tangere.runtime import writing
 
-_DIGEST = b"tangere jobs"
+_SEAL = b"tangere jobs"
 
 
 def shard_path(folder: Path, number: int) -> Path:
@@ -32,7 +33,7 @@ def write_shard(folder: Path, number: int, rows: list[dict[str, Any]], schema: A
     pa = arrow()
     path = shard_path(folder, number)
     own = folder / "unfinished" / f"{path.name}.{socket.gethostname()}.{os.getpid()}"
-    table = pa.Table.from_pylist(rows, schema=schema.with_metadata({_DIGEST: digest.encode()}))
+    table = pa.Table.from_pylist(rows, schema=schema.with_metadata({_SEAL: _seal(digest, schema)}))
     with writing(path):
         try:
             pa.parquet.write_table(table, own, compression="zstd", write_page_checksum=True)
@@ -47,6 +48,14 @@ def read_shard(folder: Path, number: int) -> tuple[Any, str] | None:
     path = shard_path(folder, number)
     try:
         table = pa.parquet.ParquetFile(path, page_checksum_verification=True).read()
-    except (pa.ArrowException, OSError):
+        seal = table.schema.metadata[_SEAL]
+        digest = seal.split()[0].decode()
+        return (table, digest) if seal == _seal(digest, table.schema) else None
+    except (pa.ArrowException, OSError, LookupError, ValueError, TypeError):  # what is damaged is read as anything
         return None
-    return table, (table.schema.metadata or {}).get(_DIGEST, b"").decode()
+
+
+def _seal(digest: str, schema: Any) -> bytes:
+    """Which jobs, and a digest of the columns: checksums are of pages only."""
+    columns = repr([(column.name, str(column.type)) for column in schema])
+    return f"{digest} {hashlib.sha256(columns.encode('utf-8', 'replace')).hexdigest()}".encode()

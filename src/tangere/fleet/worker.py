@@ -81,7 +81,7 @@ def do_shard(task: ShardTask, *, here: bool = False) -> ShardDone:
             os.pwrite(claim, f"{job:<{_CLAIM}}".encode(), 0)
             labels = {name: row.pop(name, None) for name, _ in task.labels}
             told = _failed(*task.given_up[job]) if job in task.given_up else _answer(task, row, tools, claim, here)
-            rows.append({"job": job, **labels, **told})
+            rows.append({"job": job, **labels, **{name: _encodable(value) for name, value in told.items()}})
     finally:
         os.close(claim)
     write_shard(task.folder, task.number, rows, schema, task.digest)
@@ -136,6 +136,11 @@ def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split())
     told = text if isinstance(error, TangereError) and text else f"{type(error).__name__}: {text}"
     return told[:_LONGEST]
+
+
+def _encodable(value: Any) -> Any:
+    """A text as a file can hold it: names of files may have bytes that are no text."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def ignore_interrupts() -> None:

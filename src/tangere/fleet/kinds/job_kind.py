@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tangere.fleet.columns import Column, ColumnKind, arrow
@@ -106,12 +108,15 @@ class OwnJobs(JobKind):
 
     @property
     def digest(self) -> str:
-        """The function by its place and, where it can be read, its text."""
+        """The function by its place, its text where that can be read, and what it holds."""
+        inner = self.function.func if isinstance(self.function, partial) else self.function
         try:
-            text = inspect.getsource(self.function)
+            text = inspect.getsource(inner if inspect.isroutine(inner) else type(inner))
         except (OSError, TypeError):
             text = ""
-        return hashlib.sha256(f"{self.function.__module__}.{self.name}\n{text}".encode()).hexdigest()
+        whole = hashlib.sha256(f"{self.function.__module__}.{self.name}\n{text}".encode())
+        whole.update(_held(self.function, inner))
+        return whole.hexdigest()
 
     def check(self, given: set[str]) -> None:
         """Any columns will do."""
@@ -131,6 +136,19 @@ class OwnJobs(JobKind):
         for name, kind in self.answers.items():
             _check_value(found.get(name), kind, f"{self.name} returned {name!r}, which")
         return {"status": "done", **found}
+
+
+def _held(function: Any, inner: Any) -> bytes:
+    """What a function holds beside its text: defaults, arguments of a partial, what it closes over; an object: all."""
+    held = function
+    if inspect.isfunction(inner):
+        given = (function.args, function.keywords) if isinstance(function, partial) else ()
+        closed = [cell.cell_contents for cell in inner.__closure__ or ()]
+        held = (given, inner.__defaults__, inner.__kwdefaults__, closed)
+    try:
+        return pickle.dumps(held)
+    except Exception:  # what cannot be pickled raises what it likes; such a function counts as another each time
+        return repr(held).encode()
 
 
 def _check_value(value: Any, kind: Any, told: str) -> None:
