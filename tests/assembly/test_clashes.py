@@ -185,6 +185,28 @@ def test_parts_without_an_inside_are_named_and_what_is_not_decided_is_noted():
     assert np.isnan(kinds["sheet", "cube"].depth_upper)
 
 
+def test_a_part_that_is_inside_out_holds_what_is_in_it_and_that_is_told():
+    """As files of triangles often are: a bolt within a housing whose triangles all face inwards."""
+    housing, bolt = generate.box([1.0, 1.0, 1.0]), generate.box([0.2, 0.2, 0.2])
+    inverted = Mesh(housing.vertices, housing.faces[:, ::-1])
+    right = tg.Assembly({"housing": housing, "bolt": bolt}).clashes(device="cpu")
+    found = tg.Assembly({"housing": inverted, "bolt": bolt}).clashes(device="cpu")
+    assert found.turned_parts == ("housing",)
+    assert (found.open_parts, right.turned_parts) == ((), ())
+    assert [row.kind for row in found] == [ClashKind.INSIDE]
+    assert (found[0].depth_lower, found[0].depth_upper) == (right[0].depth_lower, right[0].depth_upper)
+    beside = tg.Assembly({"housing": inverted, "bolt": placed(bolt, at(2.0))})
+    assert len(beside.clashes(device="cpu")) == 0
+
+
+def test_equal_meshes_are_one_shape_and_duplicates_in_one_place():
+    cubes = {name: generate.box([0.1, 0.1, 0.1]) for name in "ab"}
+    assembly = tg.Assembly(cubes)
+    assert len(assembly.shapes) == 1
+    (found,) = assembly.clashes(device="cpu")
+    assert found.kind == ClashKind.DUPLICATE
+
+
 def test_parts_thinner_than_the_skin_are_decided_by_their_depth():
     foil, cube = generate.box([0.1, 0.1, 2e-5]), generate.box([0.1, 0.1, 0.1])
     apart = {"foil": placed(foil, at(z=0.05 + 1e-5)), "cube": cube}

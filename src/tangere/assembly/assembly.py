@@ -16,7 +16,7 @@ from tangere.assembly.clash import Clash, Clashes
 from tangere.assembly.clash_search import LEAST_SKIN, SINGLE, ClashSearch
 from tangere.assembly.drawing import assembly_scene, clash_scene
 from tangere.assembly.files import read_parts, unique_names
-from tangere.assembly.part import Part
+from tangere.assembly.part import Part, with_shared_shapes
 from tangere.assembly.removal import Removals, find_removals
 from tangere.motion import Rest
 from tangere.query.clearance import check_accuracy
@@ -63,7 +63,7 @@ class Assembly:
         if unique_names(names) != names:
             twice = next(one for one, unique in zip(names, unique_names(names), strict=True) if one != unique)
             raise InputError(f"Assembly {name!r}: two parts are called {twice!r}")
-        self.parts, self.name = tuple(given), name
+        self.parts, self.name = with_shared_shapes(given), name
         self._chord_error = None if chord_error is None else not_negative(chord_error, "chord_error")
 
     @classmethod

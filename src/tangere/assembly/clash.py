@@ -84,6 +84,7 @@ class Clashes:
     parts: int
     compared: int  #: pairs whose boxes are near
     open_parts: tuple[str, ...]  #: parts without an inside: closed, oriented surfaces have one
+    turned_parts: tuple[str, ...]  #: parts whose triangles all faced inwards, and were turned round for this
     timings: dict[str, float] = field(default_factory=dict)  #: seconds by phase
 
     def __len__(self) -> int:

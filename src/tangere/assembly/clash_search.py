@@ -26,7 +26,7 @@ from tangere.assembly.part import Part
 from tangere.broad_phase.bodies import box_pairs
 from tangere.motion import Rest
 from tangere.query.clearance import search_clearance
-from tangere.query.containment import check_solid, contained_vertices
+from tangere.query.containment import check_solid, contained_vertices, outward
 from tangere.query.depth import find_escapes, search_depths
 from tangere.query.distance import distance
 from tangere.query.first_contact import MovingBodies, mesh_without_skin
@@ -58,9 +58,11 @@ class ClashSearch:
     timings: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.shapes: list[Mesh] = list(dict.fromkeys(part.shape for part in self.parts))
-        number = {id(mesh): k for k, mesh in enumerate(self.shapes)}
+        given: list[Mesh] = list(dict.fromkeys(part.shape for part in self.parts))
+        number = {id(mesh): k for k, mesh in enumerate(given)}
         self.shape = np.array([number[id(part.shape)] for part in self.parts], np.int32)
+        self.shapes = [outward(mesh) for mesh in given]
+        self.turned = np.array([mesh is not own for mesh, own in zip(self.shapes, given, strict=True)])
         self.poses = np.stack([part.pose for part in self.parts])
         self.solid = np.array([_is_solid(mesh) for mesh in self.shapes])
         self._clock = perf_counter()
@@ -100,9 +102,21 @@ class ClashSearch:
             Clash(int(a), int(b), names[a], names[b], ClashKind(kind[row]), *values, note=str(note[row]))
             for (a, b), row, values in zip(pairs[kept], kept, columns, strict=True)
         )
-        open_parts = tuple(name for name, s in zip(names, self.shape, strict=True) if not self.solid[s])
+        open_parts, turned_parts = (
+            tuple(name for name, s in zip(names, self.shape, strict=True) if those[s])
+            for those in (~self.solid, self.turned)
+        )
         return Clashes(
-            told_rows, clearance, self.skin, self.touch, chord_error, len(names), compared, open_parts, self.timings
+            told_rows,
+            clearance,
+            self.skin,
+            self.touch,
+            chord_error,
+            len(names),
+            compared,
+            open_parts,
+            turned_parts,
+            self.timings,
         )
 
     def _tell(self, phase: str) -> None:

@@ -29,7 +29,7 @@ def clash_scene(parts: Sequence[Part], clash: Clash) -> Scene:
     things = [Thing(small.name, small.body, _FIRST), Thing(large.name, large.body, _SECOND, opacity=_GLASS)]
     reach = small.shape.extent
     zoom = max(1.0, _FILLS * Scene(tuple(things)).extent / reach)
-    rows = Clashes((clash,), 0.0, 0.0, 0.0, 0.0, 2, 1, ()).contacts()
+    rows = Clashes((clash,), 0.0, 0.0, 0.0, 0.0, 2, 1, (), ()).contacts()
     return Scene(
         tuple(things),
         contacts=rows,

@@ -8,7 +8,6 @@ Error:    facets are within the tolerance of the solid's surface; GLB has single
 
 from __future__ import annotations
 
-import hashlib
 import re
 import warnings
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.assembly.part import Part
+from tangere.assembly.part import Part, triangle_digest
 from tangere.motion import as_poses
 from tangere.runtime import InputError, needs_extra, positive
 from tangere.shape.mesh import Mesh, weld_vertices
@@ -157,9 +156,7 @@ class _Shapes:
         if off > _NOT_RIGID or np.linalg.det(pose[:3, :3]) < 0.0:
             mesh = Mesh(vertices, faces, name=name).at(pose)
             vertices, faces, pose = mesh.vertices, mesh.faces, np.eye(4)
-        key = hashlib.sha256(
-            np.ascontiguousarray(vertices).tobytes() + np.ascontiguousarray(faces, np.int32).tobytes()
-        ).digest()
+        key = triangle_digest(vertices, faces)
         if key not in self.known:
             self.known[key] = Mesh(*weld_vertices(vertices, faces), name=name)
         return self.known[key], as_poses(pose, f"part {name!r}: pose")

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tangere.motion import Rest
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
+
+
+def triangle_digest(vertices: np.ndarray, faces: np.ndarray) -> bytes:
+    """Equal for triangles of equal bits."""
+    whole = hashlib.sha256(np.ascontiguousarray(vertices, np.float64))
+    whole.update(np.ascontiguousarray(faces, np.int32))
+    return whole.digest()
+
+
+def with_shared_shapes(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The same parts; those of equal bits have one shape."""
+    known: dict[bytes, Mesh] = {}
+    digests: dict[Mesh, bytes] = {}
+    made = []
+    for part in parts:
+        shape = part.shape
+        if shape not in digests:
+            digests[shape] = triangle_digest(shape.vertices, shape.faces)
+        own = known.setdefault(digests[shape], shape)
+        made.append(part if own is shape else replace(part, shape=own))
+    return tuple(made)
 
 
 @dataclass(frozen=True, eq=False)

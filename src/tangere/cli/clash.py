@@ -98,6 +98,7 @@ def _as_data(assembly: Assembly, found: Clashes, ways: Removals | None) -> dict[
         "chord_error": found.chord_error,
         "pairs_compared": found.compared,
         "open_parts": list(found.open_parts),
+        "turned_parts": list(found.turned_parts),
         "clashes": [row.as_data() for row in found],
     }
     if ways is not None:
@@ -131,9 +132,10 @@ def _print(assembly: Assembly, found: Clashes, ways: Removals | None) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    if found.open_parts:
-        names = ", ".join(found.open_parts[:_ROWS]) + (", …" if len(found.open_parts) > _ROWS else "")
-        console.print(f"without an inside: {escape(names)}", highlight=False, soft_wrap=True)
+    for what, parts in (("without an inside", found.open_parts), ("inside out, turned round", found.turned_parts)):
+        if parts:
+            names = ", ".join(parts[:_ROWS]) + (", …" if len(parts) > _ROWS else "")
+            console.print(f"{what}: {escape(names)}", highlight=False, soft_wrap=True)
     if len(found):
         table = Table("part", "part", "how", "at [m]")
         for row in found.rows[:_ROWS]:

@@ -236,7 +236,9 @@ class _Question:
         self.segment = np.clip(np.searchsorted(span, self.begin, side="right") - 1, 0, max(k - 2, 0))
         self.segments = max(k - 1, 1)
         self.width = rows.shape[1]
-        self.rows = wp.array(rows.reshape(count * self.width, checker.cell.dof), dtype=wp.float64, device=checker.device, ndim=2)
+        self.rows = wp.array(
+            rows.reshape(count * self.width, checker.cell.dof), dtype=wp.float64, device=checker.device, ndim=2
+        )
         self.given = checker.cell.records(self.begin, self.end)
         shape = count, self.steps
         self.status, self.asked = np.full(shape, _UNRESOLVED, np.uint8), np.zeros(shape, bool)

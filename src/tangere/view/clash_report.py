@@ -90,6 +90,8 @@ def clash_page(
     ]
     if clashes.open_parts:
         facts.append(f"without an inside: {', '.join(clashes.open_parts)}")
+    if clashes.turned_parts:
+        facts.append(f"inside out, turned round: {', '.join(clashes.turned_parts)}")
     if len(clashes) > pictures:
         facts.append(f"pictures of the worst {pictures}; {len(clashes) - pictures} have none")
     head = "<th></th><th>parts</th><th>kind</th><th>how much</th><th>where [mm]</th><th>way out [mm]</th>"

@@ -46,19 +46,37 @@ def check_solid(thing: Any, name: str) -> None:
         raise InputError(f"solid=True: {name} must be a mesh, not {described(thing)}")
     if mesh.cache.get(check_solid):
         return
+    told = ", ".join(f"{count} {reason}" for reason, count in _openings(mesh).items() if count)
+    if told:
+        raise InputError(f"solid=True: {name}, {mesh.name!r}, has no inside ({told})")
+    if _faces_inwards(mesh):
+        raise InputError(f"solid=True: {name}, {mesh.name!r}, is inside out: turn its triangles round")
+    mesh.cache[check_solid] = True
+
+
+def outward(mesh: Mesh) -> Mesh:
+    """The mesh itself, or, where it is closed and oriented but inside out, the same with its triangles turned round."""
+    if any(_openings(mesh).values()) or not _faces_inwards(mesh):
+        return mesh
+    if outward not in mesh.cache:
+        mesh.cache[outward] = Mesh(mesh.vertices, mesh.faces[:, ::-1], name=mesh.name)
+    return mesh.cache[outward]
+
+
+def _openings(mesh: Mesh) -> dict[str, int]:
+    """Why a mesh has no inside: so many edges of each kind."""
     topology = mesh.topology
-    reasons = {
+    return {
         "edges with one triangle": topology.open_edge_count,
         "edges with more than two triangles": topology.crowded_edge_count,
         "edges whose triangles face opposite ways": topology.reversed_edge_count,
     }
-    told = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
-    if told:
-        raise InputError(f"solid=True: {name}, {mesh.name!r}, has no inside ({told})")
+
+
+def _faces_inwards(mesh: Mesh) -> bool:
+    """Whether the volume that a closed mesh encloses is negative."""
     a, b, c = np.moveaxis(mesh.vertices[mesh.faces] - mesh.vertices.mean(axis=0), 1, 0)
-    if np.einsum("fi,fi->", a, np.cross(b, c)) < 0.0:
-        raise InputError(f"solid=True: {name}, {mesh.name!r}, is inside out: turn its triangles round")
-    mesh.cache[check_solid] = True
+    return bool(np.einsum("fi,fi->", a, np.cross(b, c)) < 0.0)
 
 
 def check_solids(a: Any, b: Any) -> None:
