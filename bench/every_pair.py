@@ -224,7 +224,7 @@ def _contacts(report: Report, quick: bool) -> None:
     for i, first in enumerate(KINDS):
         for second in KINDS[i:]:
             rng = np.random.default_rng(3)
-            sides = [_thrown(kind, number, rng) for kind in (first, second)]
+            sides = [thrown(kind, number, rng) for kind in (first, second)]
             ask = partial(first_contact, *sides, tolerance=1e-6, device="cpu", threads=1)
             timing = measure({"ours": ask}, rounds=3 if quick else 5, clock=time.thread_time)["ours"]
             hit = float(timing.result.hit.mean())
@@ -235,7 +235,7 @@ def _contacts(report: Report, quick: bool) -> None:
     )
 
 
-def _thrown(kind: str, number: int, rng: np.random.Generator) -> Any:
+def thrown(kind: str, number: int, rng: np.random.Generator) -> Any:
     """n bodies on twists that tend towards the origin, spinning about pivots beside their centres."""
     start = poses(number, rng, 2.0)
     way = rng.normal(size=(number, 3)) * 0.5 - start[:, :3, 3] * rng.uniform(0.0, 1.0, (number, 1))
