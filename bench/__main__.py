@@ -13,7 +13,7 @@ import bench
 from bench.harness import Report, SkippedError
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
-PARTS = {"__main__", "data", "harness", "machine", "memory", "peers", "plots", "replay", "shapes", "tori"}
+PARTS = {"__main__", "data", "harness", "machine", "memory", "peers", "plots", "replay", "robots", "shapes", "tori"}
 
 
 def benchmarks() -> list[str]:

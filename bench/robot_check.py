@@ -12,17 +12,16 @@ from __future__ import annotations
 import time
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import coal
 import numpy as np
 import warp as wp
-from scipy.interpolate import CubicSpline
 
 import tangere as tg
-from bench.harness import Report, SkippedError, ratio, seconds
+from bench.harness import Report, ratio, seconds
 from bench.harness import measure as measure_by
+from bench.robots import SEGMENTS, cell, linked, load, splines
 from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
 from tangere.runtime import using_threads
@@ -30,15 +29,7 @@ from tangere.runtime import using_threads
 FEATURES: list[str] = []
 
 measure = partial(measure_by, clock=time.process_time)
-URDF = {
-    "UR5": "ur_description/urdf/ur5_robot.urdf",
-    "Panda": "panda_description/urdf/panda.urdf",
-    "Talos": "talos_data/robots/talos_reduced.urdf",
-    "PR2": "pr2_description/urdf/pr2.urdf",
-    "Baxter": "baxter_description/urdf/baxter.urdf",
-    "Tiago": "tiago_description/robots/tiago.urdf",
-}
-SEGMENTS, SAMPLES, TRAJECTORIES = 50, 1000, 1000
+SAMPLES, TRAJECTORIES = 1000, 1000
 
 
 def run(report: Report, quick: bool = False) -> None:
@@ -55,7 +46,7 @@ def run(report: Report, quick: bool = False) -> None:
 def _free_plans_of(name: str, quick: bool, rounds: int) -> list[list[str]]:
     """Rows about one robot: what was measured, how long it took, and that in verdicts."""
     robot, world = load(name), cell()
-    allowed = [tuple(robot.bodies[k] for k in pair) for pair in robot.linked_pairs()]
+    allowed = linked(robot)
     peer = CoalSamples(robot, world, allowed)
     plans = free_plans(robot, world, allowed, peer, 1 if quick else 4)
     options: dict[str, Any] = {"tolerance": 1e-6, "device": "cpu", "threads": 1}
@@ -79,7 +70,7 @@ def _free_plans_of(name: str, quick: bool, rounds: int) -> list[list[str]]:
 
 def _many(report: Report, quick: bool) -> None:
     robot, world = load("UR5"), cell()
-    allowed = [tuple(robot.bodies[k] for k in pair) for pair in robot.linked_pairs()]
+    allowed = linked(robot)
     count = 20 if quick else TRAJECTORIES
     q = splines(np.random.default_rng(1), robot, count)
     ask = partial(robot.check, q, world, allowed, until="contact", device="cpu", tolerance=1e-6)
@@ -102,30 +93,6 @@ def _talos(report: Report, rounds: int) -> None:
     report.table(
         ["pairs", "verdict", "time"], [[taken.result.compared, str(taken.result.status), seconds(taken.median)]]
     )
-
-
-def load(name: str) -> tg.Robot:
-    below = Path("share/example-robot-data/robots")
-    folder = next((p / below for p in Path(coal.__file__).parents if (p / below).is_dir()), None)
-    if folder is None:
-        raise SkippedError("the wheel example-robot-data is not installed")
-    return tg.Robot.load(folder / URDF[name])
-
-
-def cell() -> dict[str, tg.Mesh]:
-    """A table under the robot and a box on it."""
-    table, box = np.eye(4), np.eye(4)
-    table[2, 3], box[:3, 3] = -0.037, (0.45, 0.1, 0.14)
-    return {"table": tg.generate.box((1.6, 1.6, 0.05)).at(table), "box": tg.generate.box((0.15, 0.25, 0.3)).at(box)}
-
-
-def splines(rng: np.random.Generator, robot: tg.Robot, count: int) -> np.ndarray:
-    """(count, 51, dof) through four random configurations each."""
-    low, high = robot.limits.T
-    half = np.minimum(0.45 * (high - low), 2.0)
-    points = 0.5 * (low + high) + rng.uniform(-1.0, 1.0, (4, count, len(low))) * half
-    curve = CubicSpline(np.linspace(0.0, 1.0, 4), points, bc_type="clamped")
-    return np.clip(curve(np.linspace(0.0, 1.0, SEGMENTS + 1)).transpose(1, 0, 2), low, high)
 
 
 def free_plans(robot: tg.Robot, world: Any, allowed: Any, peer: CoalSamples, count: int) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 
 from bench.harness import Report, seconds
-from bench.robot_check import load
+from bench.robots import load
 
 FEATURES: list[str] = []
 

@@ -25,7 +25,8 @@ from scipy.spatial import ConvexHull
 
 import tangere as tg
 from bench.harness import Report, seconds
-from bench.robot_check import CoalSamples, collide, distance, load
+from bench.robot_check import CoalSamples, collide, distance
+from bench.robots import load
 
 FEATURES: list[str] = []
 

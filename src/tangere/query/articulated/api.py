@@ -70,13 +70,13 @@ class ArticulatedQueries(NonCopyable):
             for one, other in product(range(*starts[a : a + 2]), range(*starts[b : b + 2])):
                 both = isinstance(parts[one], Mesh) and isinstance(parts[other], Mesh)
                 found[RigidPairs if both else ConvexPairs].append((row, one, other))
-        self._engines: list[Any] = []
+        self.engines: list[Any] = []  #: by what the parts of bodies are
         for engine, rows in found.items():
             if rows:
                 table = np.array(rows, np.int32)
                 used, numbers = np.unique(table[:, 1:], return_inverse=True)
                 own = numbers.reshape(-1, 2).astype(np.int32)
-                self._engines.append(engine(self._questions, [parts[k] for k in used], table[:, 0], own))
+                self.engines.append(engine(self._questions, [parts[k] for k in used], table[:, 0], own))
 
     @property
     def layout(self) -> ChainLayout:
@@ -112,7 +112,7 @@ class ArticulatedQueries(NonCopyable):
         self._questions.ask(
             configurations, begin, end, given, separation=separation, tolerance=tolerance, beyond=beyond
         )
-        for engine in self._engines:
+        for engine in self.engines:
             engine.ask()
 
     def search(self) -> np.ndarray:
@@ -120,7 +120,7 @@ class ArticulatedQueries(NonCopyable):
         best = np.zeros(self._questions.asked, _HIT)
         best["time"], best["pair"] = 2.0, -1
         through = np.zeros(len(best), bool)
-        for k, engine in enumerate(self._engines):
+        for k, engine in enumerate(self.engines):
             hits = engine.search()
             overlap = hits["through"].astype(bool)
             sooner = hits["time"] < best["time"]
@@ -133,7 +133,7 @@ class ArticulatedQueries(NonCopyable):
     def hits(self) -> np.ndarray:
         """The time of the first contact of every pair in every step, (steps, pairs), > 1 for none; after `search`."""
         times = np.full((self._questions.asked, len(self.pairs)), 2.0)
-        for engine in self._engines:
+        for engine in self.engines:
             np.minimum.at(times, (slice(None), engine.owner), engine.hits())
         return times
 
@@ -142,7 +142,7 @@ class ArticulatedQueries(NonCopyable):
         status, upper = np.zeros(len(hits), np.uint8), np.zeros(len(hits))
         contacts: list[Contacts] = []
         rows: list[np.ndarray] = []
-        for k, engine in enumerate(self._engines):
+        for k, engine in enumerate(self.engines):
             mine = np.flatnonzero(hits["engine"] == k)
             if len(mine):
                 own = np.zeros(len(mine), [("pair", "i4"), ("row", "i4")])
@@ -162,7 +162,7 @@ class ArticulatedQueries(NonCopyable):
         nearest = np.zeros(len(bounds), _NEAREST)
         nearest["upper"], nearest["time"] = bounds, -1.0
         lower, pair = np.full(len(bounds), np.inf), np.full(len(bounds), -1, np.int32)
-        for engine in self._engines:
+        for engine in self.engines:
             found, low, own = engine.least(nearest["upper"].copy(), accuracy)
             seen = (own >= 0) & (found["upper"] < nearest["upper"])
             for name in _NEAREST.names or ():
@@ -176,4 +176,4 @@ class ArticulatedQueries(NonCopyable):
 
         `ask` must have been told of what is nearer than the largest of them.
         """
-        return np.logical_and.reduce([engine.stay_beyond(lengths) for engine in self._engines])
+        return np.logical_and.reduce([engine.stay_beyond(lengths) for engine in self.engines])
