@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import tangere as tg
 from tangere.dynamics import Body, ContactMaterial, World
@@ -82,6 +83,54 @@ def test_what_turns_by_radians_in_a_step_keeps_its_energy(turned):
         world.step()
         assert world.energy.total == pytest.approx(before, rel=5e-4)
     np.testing.assert_allclose(world.angular_momentum, momentum, atol=1e-10 * np.linalg.norm(momentum))
+
+
+@pytest.mark.parametrize(
+    "size", [(1, 1 / 80, 1 / 80), (1, 1 / 80, 1 / 40), (1, 1e-3, 1e-3), (1, 1e-4, 2e-4), (1, 1, 0.01)]
+)
+def test_thin_bodies_that_tumble_keep_their_energy_and_their_momentum(size):
+    """Their moments differ by up to 1e8: what an error carries from one axis to another grows by that."""
+    rates, tilts = (5.0, 40.0, 150.0, 2e3, 1e5), (0.01, 0.1, 0.5)
+    spins = [rate * np.array([np.sin(tilt), 1e-3, np.cos(tilt)]) for rate in rates for tilt in tilts]
+    worlds = [
+        World([Body(tg.generate.box(size), spin=spin)], dt=0.01, gravity=(0, 0, 0), device="cpu") for spin in spins
+    ]
+    for world in worlds:
+        momentum, before = world.angular_momentum, world.energy.kinetic
+        for _ in range(40):
+            world.step()
+            assert world.energy.kinetic == pytest.approx(before, rel=1e-6)
+        np.testing.assert_allclose(world.angular_momentum, momentum, atol=1e-9 * np.linalg.norm(momentum))
+
+
+def test_a_thin_rod_that_tumbles_goes_where_eulers_equations_lead():
+    size, spin = np.array([1.0, 1 / 80, 1 / 60]), np.array([4.0, 0.04, 39.8])
+    inertia = (size**2).sum() - size**2  # but for a factor
+
+    def change(_, state):
+        turning, rotation = state[:3], state[3:].reshape(3, 3)
+        faster = -np.cross(turning, inertia * turning) / inertia
+        return np.concatenate([faster, (rotation @ np.cross(np.eye(3), turning)).ravel()])
+
+    start = np.concatenate([spin, np.eye(3).ravel()])
+    exact = solve_ivp(change, (0.0, 0.2), start, rtol=1e-11, atol=1e-11).y[3:, -1].reshape(3, 3)
+    world = world_of(Body(tg.generate.box(size), spin=spin), gravity=(0, 0, 0), dt=0.01)
+    world.run(0.2)
+    np.testing.assert_allclose(world.poses[0, :3, :3], exact, atol=0.02)
+
+
+@pytest.mark.parametrize("rate", [10.0, 100.0, 250.0])
+def test_a_thin_rod_that_spins_and_strikes_gains_no_energy(rate):
+    rod = Body(tg.generate.box((4, 0.05, 0.05)), spin=(0.0, 0.0, rate))
+    world = world_of(
+        rod, Body(tg.generate.box((0.1, 0.1, 0.5)), at(x=1.0, y=0.8), mass=1.0), gravity=(0, 0, 0), dt=0.01
+    )
+    highest = world.energy.kinetic
+    for _ in range(60):
+        world.step()
+        assert world.energy.kinetic <= (1.0 + 1e-3) * highest
+        highest = min(highest, world.energy.kinetic)
+    assert world.velocities[1].any()  # it did strike
 
 
 def test_a_crate_comes_to_rest_at_the_security_distance():
