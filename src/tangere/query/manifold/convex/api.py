@@ -1,7 +1,8 @@
 """Contact manifolds of two convex analytic bodies: where they lie on each other, all of it.
 
 Question: at which points do two bodies touch or nearly touch, how deep, and which way is out?
-Method:   nearest points give the normal (`approach`); where cores overlap it is the nearest way out (`penetration`).
+Method:   nearest points give the normal (`approach`); where cores overlap it is the nearest way out, by formula
+          (`closed_forms`) or by a polytope (`penetration`).
           The faces, lines or points that face each other along it (`features`) are laid over each other (`clipping`).
 Sound:    bodies nearer than `distance` have a contact; moved apart along the normal by the depth of the deepest one
           they overlap no more. Depths are the least there are to 1e-9 of the bodies' size.
@@ -10,6 +11,7 @@ Known as: contact manifold; box on box as in most engines, but the whole polygon
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,9 @@ import warp as wp
 from tangere.query.contacts.record import Contacts
 from tangere.query.distance.convex.bodies import ConvexBodies, as_placed, paired_count
 from tangere.query.distance.convex.supports import ConvexKind
-from tangere.query.manifold.convex.approach import approach_kernel
-from tangere.query.manifold.convex.box_penetration import box_penetrations
-from tangere.query.manifold.convex.clipping import ManifoldPoint, NearPair, clip_features
-from tangere.query.manifold.convex.features import HullFaces, empty_features, feature_kernel, most_sides
+from tangere.query.manifold.convex.approach import MEET, approach_kernel, take_ways_out
+from tangere.query.manifold.convex.clipping import ManifoldPoint, clip_features, single_contacts
+from tangere.query.manifold.convex.features import HullFaces, NearPair, empty_features, feature_kernel, most_sides
 from tangere.query.manifold.convex.penetration import Penetration, Polytopes, penetration_kernel
 from tangere.runtime import Arrays, choose_device, launch, thread_count, using_threads
 from tangere.shape import Moving
@@ -69,35 +70,70 @@ def convex_manifold(
         inputs: list[Any] = []
         for shapes, places in zip(bodies, poses, strict=True):
             inputs += [shapes.shapes, shapes.points, places]
-        kinds = bodies[0].kind, bodies[1].kind
-        pairs = _near_pairs(kinds, inputs, count, distance, chosen)
-        found = _clipped(pairs, [side.shape for side in sides], bodies, poses, distance, chosen)
+        planes = hull_tables(sides[1].shape.hull, chosen.alias).planes
+        near = near_pairs((bodies[0].kind, bodies[1].kind), inputs, planes, count, distance, chosen)
+        if bodies[0].kind == ConvexKind.POINT:
+            found = _single_contacts(near, bodies[1], sides[1].shape, poses)
+        else:
+            features = [
+                body_features(near, sign, side.shape, own, places, poses[0])
+                for sign, side, own, places in zip((-1.0, 1.0), sides, bodies, poses, strict=True)
+            ]
+            found = clipped(near, features, poses[0], distance)
     return _contacts(found, swapped)
 
 
-def _near_pairs(
-    kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], count: int, distance: float | None, device: wp.Device
-) -> np.ndarray:
-    """`NearPair` records of the pairs that are near enough, with the way out of those whose cores overlap."""
-    out = wp.zeros(count, dtype=NearPair, device=device)
-    meet = wp.zeros(count, dtype=wp.uint8, device=device)
-    launch(approach_kernel(*kinds), count, [*inputs, ACCURACY], [out, meet], device=device, grain=GRAIN)
-    pairs, deep = out.numpy().copy(), np.flatnonzero(meet.numpy())
+@dataclass(frozen=True, eq=False)
+class NearPairs:
+    """Pairs of bodies on a device, and which of them are near."""
+
+    records: wp.array  #: (n,) `NearPair`
+    chosen: wp.array  #: (m,) rows of the records
+
+    @property
+    def device(self) -> wp.Device:
+        return self.records.device
+
+    @staticmethod
+    def of(records: np.ndarray, device: wp.Device) -> NearPairs:
+        """All of some `NearPair` records."""
+        on_device = wp.array(records, dtype=NearPair, device=device, copy=not device.is_cpu)
+        return NearPairs(on_device, wp.array(np.arange(len(records), dtype=np.int32), dtype=wp.int32, device=device))
+
+
+def near_pairs(
+    kinds: tuple[ConvexKind, ConvexKind],
+    inputs: list[Any],
+    planes_b: wp.array,
+    count: int,
+    distance: float | None,
+    device: wp.Device,
+) -> NearPairs:
+    """The pairs that are near enough, with the way out of those whose cores overlap."""
+    records = wp.empty(count, dtype=NearPair, device=device)
+    flags = wp.empty(count, dtype=wp.uint8, device=device)
+    limit = -1.0 if distance is None else float(distance)
+    launch(
+        approach_kernel(*kinds),
+        count,
+        [*inputs, planes_b, ACCURACY, limit, MARGIN],
+        [records, flags],
+        device=device,
+        grain=GRAIN,
+    )
+    told = flags.numpy()
+    deep = np.flatnonzero(told == MEET).astype(np.int32)
     if len(deep):
-        _set_way_out(pairs, deep, penetrations(kinds, inputs, deep, device), inputs[2].numpy())
-    limit = MARGIN * pairs["size"] if distance is None else distance
-    return pairs[pairs["gap"] <= limit]
+        found = wp.array(penetrations(kinds, inputs, deep, device), dtype=Penetration, device=device)
+        rows = wp.array(deep, dtype=wp.int32, device=device)
+        launch(take_ways_out, len(deep), [rows, found, inputs[2], records], device=device, grain=GRAIN)
+    return NearPairs(records, wp.array(np.flatnonzero(told).astype(np.int32), dtype=wp.int32, device=device))
 
 
 def penetrations(
     kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, device: wp.Device
 ) -> np.ndarray:
     """`Penetration` records of some pairs; polytopes get as much room as they need."""
-    if kinds == (ConvexKind.BOX, ConvexKind.BOX):
-        found = wp.zeros(len(rows), dtype=Penetration, device=device)
-        chosen = wp.array(rows.astype(np.int32), dtype=wp.int32, device=device)
-        launch(box_penetrations, len(rows), [chosen, *inputs], [found], device=device, grain=GRAIN)
-        return found.numpy()
     answers = np.zeros(len(rows), Penetration.numpy_dtype())
     together = TOGETHER if device.is_cuda else A_THREAD * thread_count()
     which, room = np.arange(len(rows)), ROOM
@@ -123,73 +159,56 @@ def _scratch(count: int, room: int, device: wp.Device) -> Any:
     return scratch
 
 
-def _set_way_out(pairs: np.ndarray, rows: np.ndarray, answers: np.ndarray, origins: np.ndarray) -> None:
-    """Write what was found about overlapping cores; cores without a depth keep the point they have in common."""
-    margins = pairs["margin_a"][rows] + pairs["margin_b"][rows]
-    origin = origins[np.minimum(rows, len(origins) - 1), :3, 3]
-    normal, depth = answers["normal"], answers["depth"]
-    solid = answers["flat"][:, None] == 0
-    for side, sign in (("a", -1.0), ("b", 1.0)):
-        core = np.where(solid, answers[f"point_{side}"] - origin, pairs[f"point_{side}"][rows])
-        pairs[f"point_{side}"][rows] = core + sign * pairs[f"margin_{side}"][rows][:, None] * normal
-    pairs["normal"][rows], pairs["gap"][rows] = normal, -depth - margins
-
-
-def _clipped(
-    pairs: np.ndarray,
-    shapes: list[Analytic],
-    bodies: list[ConvexBodies],
-    poses: list[wp.array],
-    distance: float | None,
-    device: wp.Device,
-) -> np.ndarray:
-    """`ManifoldPoint` records of the pairs."""
-    if not len(pairs):
-        return np.zeros(0, ManifoldPoint.numpy_dtype())
-    features = [
-        body_features(pairs, side, shape, own, places, poses[0], device)
-        for side, shape, own, places in zip((-1.0, 1.0), shapes, bodies, poses, strict=True)
-    ]
-    return clipped(pairs, features, poses[0], distance, device)
-
-
-def body_features(
-    pairs: np.ndarray,
-    toward: float,
-    shape: Analytic,
-    bodies: ConvexBodies,
-    poses: wp.array,
-    origins: wp.array,
-    device: wp.Device,
-) -> Any:
-    """`Features` of the bodies of `NearPair` records that face `toward` times their normals."""
+def _hull_of(shape: Analytic, device: wp.Device) -> Any:
+    """The tables of a hull; empty ones for other bodies."""
     hull: Any = HullFaces()
     tables = hull_tables(shape.hull, device.alias)
     hull.edges, hull.planes = tables.edges, tables.planes
-    listed = empty_features(len(pairs), most_sides(bodies.kind, shape.hull), device)
-    rows = wp.array(pairs["row"].astype(np.int32), dtype=wp.int32, device=device, copy=not device.is_cpu)
-    normals = np.ascontiguousarray(pairs["normal"])
-    normals = wp.array(normals, dtype=wp.vec3d, device=device, copy=not device.is_cpu)
-    inputs = [rows, bodies.shapes, bodies.points, hull, poses, origins, normals, toward, listed]
-    launch(feature_kernel(bodies.kind), len(pairs), inputs, [], device=device, grain=GRAIN)
+    return hull
+
+
+def body_features(
+    near: NearPairs, toward: float, shape: Analytic, bodies: ConvexBodies, poses: wp.array, origins: wp.array
+) -> Any:
+    """`Features` of the bodies of near pairs that face `toward` times their normals."""
+    count, device = len(near.chosen), near.device
+    listed = empty_features(count, most_sides(bodies.kind, shape.hull), device)
+    hull = _hull_of(shape, device)
+    inputs = [near.chosen, near.records, bodies.shapes, bodies.points, hull, poses, origins, toward, listed]
+    launch(feature_kernel(bodies.kind), count, inputs, device=device, grain=GRAIN)
     return listed
 
 
-def clipped(
-    pairs: np.ndarray, features: list[Any], origins: wp.array, distance: float | None, device: wp.Device
-) -> np.ndarray:
-    """`ManifoldPoint` records of `NearPair` records whose `Features` of a and b are known."""
-    count = len(pairs)
-    records = wp.array(pairs, dtype=NearPair, device=device, copy=not device.is_cpu)
+def clipped(near: NearPairs, features: list[Any], origins: wp.array, distance: float | None) -> np.ndarray:
+    """`ManifoldPoint` records of near pairs whose `Features` of a and b are known."""
+    count, device = len(near.chosen), near.device
+    if not count:
+        return np.zeros(0, ManifoldPoint.numpy_dtype())
     limit = -1.0 if distance is None else float(distance)
-    counts = wp.zeros(count, dtype=wp.int32, device=device)
-    nowhere, nothing = (wp.zeros(0, dtype=dtype, device=device) for dtype in (wp.int32, ManifoldPoint))
-    inputs = [records, *features, origins, limit, MARGIN, counts]
-    launch(clip_features, count, [*inputs, nowhere, nothing], [], device=device, grain=GRAIN)
-    ends = np.cumsum(counts.numpy())
-    offsets = wp.array((ends - counts.numpy()).astype(np.int32), dtype=wp.int32, device=device)
-    out = wp.zeros(int(ends[-1]), dtype=ManifoldPoint, device=device)
-    launch(clip_features, count, [*inputs, offsets, out], [], device=device, grain=GRAIN)
+    counts = wp.empty(count, dtype=wp.int32, device=device)
+    firsts = wp.empty(count, dtype=ManifoldPoint, device=device)
+    none, nowhere = wp.zeros(0, dtype=ManifoldPoint, device=device), wp.zeros(0, dtype=wp.int32, device=device)
+    inputs = [near.chosen, near.records, *features, origins, limit, MARGIN, counts]
+    launch(clip_features, count, [*inputs, none, nowhere, firsts], device=device, grain=GRAIN)
+    told = counts.numpy()
+    if (told == 1).all():
+        return firsts.numpy()
+    ends = np.cumsum(told)
+    offsets = wp.array((ends - told).astype(np.int32), dtype=wp.int32, device=device)
+    out = wp.empty(int(ends[-1]), dtype=ManifoldPoint, device=device)
+    launch(clip_features, count, [*inputs, firsts, offsets, out], device=device, grain=GRAIN)
+    return out.numpy()
+
+
+def _single_contacts(near: NearPairs, bodies: ConvexBodies, shape: Analytic, poses: list[wp.array]) -> np.ndarray:
+    """`ManifoldPoint` records of spheres and other bodies: one for each near pair."""
+    count, device = len(near.chosen), near.device
+    if bodies.kind == ConvexKind.POINT:
+        numbers = wp.zeros(1, dtype=wp.int32, device=device)
+    else:
+        numbers = body_features(near, 1.0, shape, bodies, poses[1], poses[0]).number
+    out = wp.empty(count, dtype=ManifoldPoint, device=device)
+    launch(single_contacts, count, [near.chosen, near.records, numbers, poses[0]], [out], device=device, grain=GRAIN)
     return out.numpy()
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.query.manifold.convex.features import DISC, LINE, POINT, Features
+from tangere.query.manifold.convex.features import DISC, LINE, POINT, Features, NearPair
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -27,7 +27,7 @@ _HALF = wp.constant(real(0.5))
 _ONE = wp.constant(real(1.0))
 _TWO = wp.constant(real(2.0))
 _FAR = wp.constant(real(1.0e300))
-_STEP = wp.constant(real(0.7853981633974483))
+_DIAGONAL = wp.constant(real(0.7071067811865476))
 _TURN = wp.constant(real(6.283185307179586))
 #: Steps of Newton's method on the rim of a disc, and the angle that one goes at most.
 RIM_STEPS = wp.constant(8)
@@ -45,20 +45,6 @@ CROSSING = wp.constant(2)
 NEAREST = wp.constant(3)
 #: Set in the number of a crossing that is the middle of an arc between two.
 ARC = wp.constant(1 << 19)
-
-
-@wp.struct
-class NearPair:
-    """Two bodies that are near: what is known before their features are."""
-
-    row: wp.int32  #: of the question
-    gap: wp.float64  #: of the nearest points; negative inside [m]
-    size: wp.float64  #: of both bodies [m]
-    margin_a: wp.float64  #: around a's core [m]
-    margin_b: wp.float64
-    normal: wp.vec3d  #: unit, pushes a away from b
-    point_a: wp.vec3d  #: of a's surface, relative to a's origin, in the world's axes
-    point_b: wp.vec3d
 
 
 @wp.struct
@@ -99,11 +85,17 @@ def corners_of(f: Features, i: int) -> int:
 
 
 @wp.func
+def eighth(k: int) -> real:
+    """The sine of k eighths of a turn."""
+    most = wp.where(k % 2 == 1, _DIAGONAL, wp.where(k % 4 == 0, _ZERO, _ONE))
+    return wp.where(k % 8 > 4, -most, most)
+
+
+@wp.func
 def corner_of(f: Features, i: int, k: int) -> vec:
     count = f.count[i]
     if count == DISC:
-        angle = real(k) * _STEP
-        return f.starts[i, 0] + wp.cos(angle) * f.ends[i, 0] + wp.sin(angle) * f.ends[i, 1]
+        return f.starts[i, 0] + eighth(k + 2) * f.ends[i, 0] + eighth(k) * f.ends[i, 1]
     if count == LINE and k == 1:
         return f.ends[i, 0]
     return f.starts[i, k]
@@ -166,9 +158,10 @@ def listed(
     distance: real,
     origin: vec,
     offset: int,
+    room: int,
     out: wp.array[ManifoldPoint],
 ) -> Listing:
-    """The list with the contact over x, if it is near enough; written down where there is a list to write to."""
+    """The list with the contact over x, if it is near enough; written down where there is room for it."""
     n = pair.normal
     point_a = lifted(a, i, x, n) - pair.margin_a * n
     point_b = lifted(b, i, x, n) + pair.margin_b * n
@@ -177,7 +170,7 @@ def listed(
         point_b = pair.point_b
     gap = wp.dot(point_a - point_b, n)
     if gap <= distance:
-        if offset >= 0:
+        if list.count < room:
             point = ManifoldPoint()
             point.row = pair.row
             point.feature_a = a.number[i]
@@ -275,6 +268,7 @@ def middle_of_arc(disc: Features, sides: Features, i: int, start: real, n: vec) 
 @wp.kernel
 def clip_features(
     first: int,
+    chosen: wp.array[int],
     pairs: wp.array[NearPair],
     a: Features,
     b: Features,
@@ -282,23 +276,31 @@ def clip_features(
     given: real,
     part: real,
     counts: wp.array[int],
+    firsts: wp.array[ManifoldPoint],
     offsets: wp.array[int],
     out: wp.array[ManifoldPoint],
 ):
     """Count the contacts of each pair that are nearer than given, or, if that is negative, than a part of its size.
 
-    With offsets, list them.
+    The first one of each is written to `firsts`; with offsets, all.
     """
     i = first + wp.tid()
-    pair = pairs[i]
+    listing = offsets.shape[0] > 0
+    offset = i
+    room = int(1)
+    if listing:
+        offset = offsets[i]
+        room = counts[i]
+        if room <= 1:  # most have but one
+            if room == 1:
+                out[offset] = firsts[i]
+            return
+    pair = pairs[chosen[i]]
     distance = wp.where(given < _ZERO, part * pair.size, given)
     n = pair.normal
     same = _SAME * pair.size
     pose = origins[wp.min(pair.row, origins.shape[0] - 1)]
     origin = vec(pose[0, 3], pose[1, 3], pose[2, 3])
-    offset = int(-1)
-    if offsets.shape[0] > 0:
-        offset = offsets[i]
     list = Listing()
     list.least = _FAR
     of_a = a.count[i]
@@ -312,13 +314,13 @@ def clip_features(
     while k < corners_of(a, i):
         x = corner_of(a, i, k)
         if is_over(b, i, x, n, near):
-            list = listed(list, pair, a, b, i, x, CORNER_A, k, distance, origin, offset, out)
+            list = listed(list, pair, a, b, i, x, CORNER_A, k, distance, origin, offset, room, out)
         k += 1
     k = int(0)
-    while k < corners_of(b, i):
+    while of_a != POINT and k < corners_of(b, i):  # a corner over a point is that point
         x = corner_of(b, i, k)
         if is_over(a, i, x, n, near) and not is_corner(a, i, x, n, near):
-            list = listed(list, pair, a, b, i, x, CORNER_B, k, distance, origin, offset, out)
+            list = listed(list, pair, a, b, i, x, CORNER_B, k, distance, origin, offset, room, out)
         k += 1
     # Sides with sides.
     j = int(0)
@@ -331,7 +333,7 @@ def clip_features(
             s = crossing_of(p, way, q, b.ends[i, k] - q, n, same, parallel)
             if s > _ZERO:
                 number = ((j & 1023) << 10) | (k & 1023)
-                list = listed(list, pair, a, b, i, p + s * way, CROSSING, number, distance, origin, offset, out)
+                list = listed(list, pair, a, b, i, p + s * way, CROSSING, number, distance, origin, offset, room, out)
             k += 1
         j += 1
     # Sides with the rim of a disc, and the middles of arcs between them.
@@ -352,12 +354,12 @@ def clip_features(
                     long = wp.length(flat(sides.ends[i, k] - sides.starts[i, k], n))
                     if part * long > same and (_ONE - part) * long > same and not is_corner(disc, i, x, n, same):
                         number = ((k & 1023) << 2) | (2 * side + root)
-                        list = listed(list, pair, a, b, i, x, CROSSING, number, distance, origin, offset, out)
+                        list = listed(list, pair, a, b, i, x, CROSSING, number, distance, origin, offset, room, out)
                     if part >= _ZERO and part <= _ONE and sides.count[i] > 2:
                         x = middle_of_arc(disc, sides, i, angle_on(disc, i, x), n)
                         if is_over(sides, i, x, n, same) and not is_corner(disc, i, x, n, same):
                             number = ARC | ((k & 1023) << 2) | (2 * side + root)
-                            list = listed(list, pair, a, b, i, x, CROSSING, number, distance, origin, offset, out)
+                            list = listed(list, pair, a, b, i, x, CROSSING, number, distance, origin, offset, room, out)
                     root += 1
                 k += 1
         side += 1
@@ -376,7 +378,7 @@ def clip_features(
                 x = middle + (along / apart) * way + wp.where(root == 0, -beside, beside) * up
                 x = on_both_rims(a, b, i, angle_on(a, i, x), n)
                 if is_over(b, i, x, n, same) and not is_corner(a, i, x, n, same) and not is_corner(b, i, x, n, same):
-                    list = listed(list, pair, a, b, i, x, CROSSING, root, distance, origin, offset, out)
+                    list = listed(list, pair, a, b, i, x, CROSSING, root, distance, origin, offset, room, out)
                 # The middle of the arc of each disc over the other.
                 x = middle + (radius / apart) * way
                 over = is_over(b, i, x, n, same)
@@ -384,8 +386,34 @@ def clip_features(
                     x = b.starts[i, 0] + other * wp.normalize(lifted(b, i, middle, n) - b.starts[i, 0])
                     over = is_over(a, i, x, n, same)
                 if over and not is_corner(a, i, x, n, same) and not is_corner(b, i, x, n, same):
-                    list = listed(list, pair, a, b, i, x, CROSSING, ARC | root, distance, origin, offset, out)
+                    list = listed(list, pair, a, b, i, x, CROSSING, ARC | root, distance, origin, offset, room, out)
                 root += 1
     if list.least > pair.gap + same:
-        list = listed(list, pair, a, b, i, pair.point_a, NEAREST, 0, distance, origin, offset, out)
-    counts[i] = list.count
+        list = listed(list, pair, a, b, i, pair.point_a, NEAREST, 0, distance, origin, offset, room, out)
+    if not listing:
+        counts[i] = list.count
+
+
+@wp.kernel
+def single_contacts(
+    first: int,
+    chosen: wp.array[int],
+    pairs: wp.array[NearPair],
+    numbers_b: wp.array[int],
+    origins: wp.array[wp.mat44d],
+    out: wp.array[ManifoldPoint],
+):
+    """The contacts of spheres, one for each pair, on features of the others with these numbers."""
+    i = first + wp.tid()
+    pair = pairs[chosen[i]]
+    pose = origins[wp.min(pair.row, origins.shape[0] - 1)]
+    origin = vec(pose[0, 3], pose[1, 3], pose[2, 3])
+    point = ManifoldPoint()
+    point.row = pair.row
+    point.feature_b = numbers_b[wp.min(i, numbers_b.shape[0] - 1)]
+    point.gap = pair.gap
+    point.point_a = origin + pair.point_a
+    point.point_b = origin + pair.point_b
+    point.normal = pair.normal
+    point.key = (wp.int64(CORNER_A) << wp.int64(60)) | (wp.int64(point.feature_b) << wp.int64(20))
+    out[i] = point

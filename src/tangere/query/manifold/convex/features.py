@@ -33,6 +33,20 @@ DISC = wp.constant(-1)
 
 
 @wp.struct
+class NearPair:
+    """Two bodies that are near: what is known before their features are."""
+
+    row: wp.int32  #: of the question
+    gap: wp.float64  #: of the nearest points; negative inside [m]
+    size: wp.float64  #: of both bodies [m]
+    margin_a: wp.float64  #: around a's core [m]
+    margin_b: wp.float64
+    normal: wp.vec3d  #: unit, pushes a away from b
+    point_a: wp.vec3d  #: of a's surface, relative to a's origin, in the world's axes
+    point_b: wp.vec3d
+
+
+@wp.struct
 class Features:
     """The features of n bodies, relative to the origins of the first bodies, in the world's axes."""
 
@@ -60,8 +74,8 @@ def empty_features(count: int, most: int, device: wp.Device) -> Any:
     """Room for the features of `count` bodies with at most so many sides."""
     listed: Any = Features()
     listed.count, listed.number = (wp.zeros(count, dtype=wp.int32, device=device) for _ in "ab")
-    listed.normal = wp.zeros(count, dtype=wp.vec3d, device=device)
-    listed.starts, listed.ends = (wp.zeros((count, most), dtype=wp.vec3d, device=device) for _ in "ab")
+    listed.normal = wp.empty(count, dtype=wp.vec3d, device=device)
+    listed.starts, listed.ends = (wp.empty((count, most), dtype=wp.vec3d, device=device) for _ in "ab")
     return listed
 
 
@@ -263,28 +277,29 @@ def _hull(
 
 @cache
 def feature_kernel(kind: int) -> wp.Kernel:
-    """The features of bodies of a kind that face `toward` times the normals."""
+    """The features of the bodies of a kind in `chosen` pairs that face `toward` times the normals of the pairs."""
     place = (_point, _segment, _box, _cylinder, _cone, _hull)[kind]
 
     @wp.kernel(module="unique", module_options=SOUND)
     def find_features(
         first: int,
-        rows: wp.array[int],
+        chosen: wp.array[int],
+        pairs: wp.array[NearPair],
         shapes: wp.array[ConvexShape],
         points: wp.array[wp.vec3d],
         hull: HullFaces,
         poses: wp.array[wp.mat44d],
         origins: wp.array[wp.mat44d],
-        normals: wp.array[wp.vec3d],
         toward: real,
         features: Features,
     ):
         i = first + wp.tid()
-        row = rows[i]
+        pair = pairs[chosen[i]]
+        row = pair.row
         shape = shapes[wp.min(row, shapes.shape[0] - 1)]
         pose = poses[wp.min(row, poses.shape[0] - 1)]
         turned = rotation_of(pose)
         at = translation_of(pose) - translation_of(origins[wp.min(row, origins.shape[0] - 1)])
-        place(features, i, shape, points, hull, turned, at, (toward * normals[i]) * turned)
+        place(features, i, shape, points, hull, turned, at, (toward * pair.normal) * turned)
 
     return find_features

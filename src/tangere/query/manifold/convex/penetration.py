@@ -23,6 +23,7 @@ import warp as wp
 
 from tangere.query.distance.convex.narrow_phase import rotation_of, translation_of
 from tangere.query.distance.convex.supports import CURVED, ConvexShape, core_support_of
+from tangere.query.manifold.convex.closed_forms import across
 from tangere.query.manifold.convex.stationary_normal import stationary_normal_of
 from tangere.runtime import SOUND
 
@@ -88,15 +89,6 @@ def add_side(p: Polytopes, i: int, count: int, start: int, end: int) -> int:
     if count < p.sides.shape[1]:
         p.sides[i, count] = wp.vec2i(start, end)
     return count + 1
-
-
-@wp.func
-def across(d: vec) -> vec:
-    """A unit vector across d."""
-    e = vec(_ONE, _ZERO, _ZERO)
-    if wp.abs(d[0]) > wp.abs(d[1]):
-        e = vec(_ZERO, _ONE, _ZERO)
-    return wp.normalize(wp.cross(d, e))
 
 
 @wp.func

@@ -21,9 +21,8 @@ import warp as wp
 
 from tangere.query.contacts.record import Contacts
 from tangere.query.distance.convex.bodies import ConvexBodies, as_placed, paired_count
-from tangere.query.manifold.convex.api import ACCURACY, GRAIN, MARGIN, body_features, clipped
-from tangere.query.manifold.convex.clipping import NearPair
-from tangere.query.manifold.convex.features import empty_features
+from tangere.query.manifold.convex.api import ACCURACY, GRAIN, MARGIN, NearPairs, body_features, clipped
+from tangere.query.manifold.convex.features import NearPair, empty_features
 from tangere.query.manifold.mesh.contact_keys import NO_FEATURES, contacts_of, feature_numbers, unique_keys
 from tangere.query.manifold.mesh.envelope import reduced
 from tangere.query.manifold.mesh.near_triangles import NearTriangle, near_triangle_kernel
@@ -168,7 +167,8 @@ def _contacts(scene: BodiesOnMesh, shape: Analytic, near: np.ndarray, distance: 
     pairs = np.zeros(len(pressed), NearPair.numpy_dtype())  # joined arrays are packed, those of Warp are not
     pairs[:] = pressed["pair"]
     triangles, parts = pressed["triangle"], pressed["part"]
-    own = body_features(pairs, -1.0, shape, scene.bodies, scene.poses_a, scene.poses_a, scene.device)
+    listed = NearPairs.of(pairs, scene.device)
+    own = body_features(listed, -1.0, shape, scene.bodies, scene.poses_a, scene.poses_a)
     other = empty_features(len(pairs), 3, scene.device)
     numbers = [
         wp.array(column.astype(np.int32), dtype=wp.int32, device=scene.device)
@@ -176,7 +176,7 @@ def _contacts(scene: BodiesOnMesh, shape: Analytic, near: np.ndarray, distance: 
     ]
     inputs = [scene.shapes, *numbers, scene.poses_b, scene.poses_a, other]
     launch(place_parts, len(pairs), inputs, [], device=scene.device, grain=GRAIN)
-    found = clipped(pairs, [own, other], scene.poses_a, distance, scene.device)
+    found = clipped(listed, [own, other], scene.poses_a, distance)
     found = found[found["gap"] >= pressed["least"][found["feature_b"]]]
     told, rows = contacts_of(scene.mesh, found, triangles, parts, own.count.numpy())
     extra = [_nearest(scene, near[apart], told, distance)]
