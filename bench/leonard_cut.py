@@ -102,10 +102,10 @@ def _detection(report: Report, quick: bool) -> None:
     """Detection per triangle before, during and after the cut, in turns with the same scene that is not cut."""
     report.section("Detection during the cut (H3)")
     cells = (40, 20, 4) if quick else (160, 80, 4)
-    block, plate = np.linspace(-0.75, 0.05, 25), np.arange(-0.53, 0.03, 3.0 / cells[1])[:17] * cells[1]
+    block, whole_plate = np.linspace(-0.75, 0.05, 25), np.arange(-0.53, 0.03, 3.0 / cells[1])[:17] * cells[1]
     scenes: dict[str, tuple[Callable[[], tuple[Simulation, Callable[[float], np.ndarray]]], np.ndarray]] = {
-        "plate on a bed": (lambda: _plate(cells, bed=True), plate),
-        "plate, nothing touches it": (lambda: _plate(cells), plate),
+        "plate on a bed": (lambda: plate(cells, bed=True), whole_plate),
+        "plate, nothing touches it": (lambda: plate(cells), whole_plate),
         "block, nothing touches it": (lambda: (_block((20, 10, 10), 1e4, "both ends"), _line), block),
     }
     rows = []
@@ -175,9 +175,9 @@ def _costs(report: Report, quick: bool) -> None:
     rows = []
     for cells in ((40, 20, 4),) if quick else ((40, 20, 4), (160, 80, 4)):
         for advance in (1.0, 3.5):
-            simulation, line = _plate(cells)
+            simulation, line = plate(cells)
             body = simulation.bodies[0]
-            anew, made = _counted_layouts(simulation), _least(lambda cells=cells: _plate(cells), 1)
+            anew, made = counted_layouts(simulation), _least(lambda cells=cells: plate(cells), 1)
             simulation.step()
             ways = np.arange(-0.53 * cells[1], 0.53 * cells[1], advance)[:26]
             spent, touched = [], []
@@ -186,7 +186,7 @@ def _costs(report: Report, quick: bool) -> None:
                 events = simulation.cut(0, line(begin), line(end))
                 if events and not anew:
                     spent.append(time.process_time() - before)
-                    touched.append(len(_cut_body(simulation).looked_at()))
+                    touched.append(len(cut_body(simulation).looked_at()))
                 anew.clear()
             rows.append(
                 [count(len(body.shape.tets)), count(len(body.surface.faces)), f"{np.mean(touched[2:]):.0f}"]
@@ -212,8 +212,13 @@ def _costs(report: Report, quick: bool) -> None:
     )
 
 
-def _plate(cells: tuple[int, int, int], *, bed: bool = False) -> tuple[Simulation, Callable[[float], np.ndarray]]:
-    """A plate of irregular elements, one unit wide, and a curved way through it; `bed`: all of one side touches one."""
+def plate(
+    cells: tuple[int, int, int], *, bed: bool = False, **options: Any
+) -> tuple[Simulation, Callable[[float], np.ndarray]]:
+    """A plate of irregular elements, one unit wide, and a curved way through it; `bed`: all of one side touches one.
+
+    `options` of the simulation take the place of those that are usual here: no gravity, two sweeps, one thread.
+    """
     rng, solid = np.random.default_rng(0), solid_block(cells, size=tuple(map(float, cells)))
     places = solid.vertices.copy()
     inner = np.abs(places) < np.array(cells) / 2 - 0.1
@@ -230,16 +235,19 @@ def _plate(cells: tuple[int, int, int], *, bed: bool = False) -> tuple[Simulatio
         sheet = generate.sheet(2 * cells[0] * cells[1], size=(float(cells[0]), float(cells[1])))
         sheet = sheet.replace(vertices=sheet.vertices + [0.07, 0.05, -0.5 * cells[2] - 0.4])
         bodies.append(Body(sheet, fixed=True, name="bed"))
-    return Simulation(bodies, gravity=(0.0, 0.0, 0.0), device="cpu", threads=1, sweeps=2), line
+    return Simulation(
+        bodies, **{"gravity": (0.0, 0.0, 0.0), "device": "cpu", "threads": 1, "sweeps": 2} | options
+    ), line
 
 
-def _cut_body(simulation: Simulation) -> CutBody:
+def cut_body(simulation: Simulation) -> CutBody:
+    """What is cut in it."""
     cuts = simulation._pipeline.cuts
     assert isinstance(cuts, Cuts)
     return cuts.bodies[0]
 
 
-def _counted_layouts(simulation: Simulation) -> list[int]:
+def counted_layouts(simulation: Simulation) -> list[int]:
     """Gets longer whenever all is laid out anew."""
     found, plain = [], simulation._pipeline.change_bodies
 
@@ -319,14 +327,14 @@ def _trees(report: Report, sizes: tuple[tuple[int, int, int], ...]) -> None:
     rows = []
     for cells in sizes:
         simulation = _block(cells, 1e4, "both ends")
-        anew, patches = _counted_layouts(simulation), simulation._pipeline.patches
+        anew, patches = counted_layouts(simulation), simulation._pipeline.patches
         taken: list[float] = []
         updates, touched = [], []
         for begin, end in itertools.pairwise(np.linspace(-0.6, 0.3, 13)):
             taken.clear()
             if simulation.cut(0, _line(begin), _line(end)) and taken and not anew:
                 updates.append(taken[-1])
-                touched.append(len(_cut_body(simulation).looked_at()))
+                touched.append(len(cut_body(simulation).looked_at()))
             _time_faces(simulation, taken)
             anew.clear()
         assembly, surface = simulation._pipeline.assembly, simulation.bodies[0].surface

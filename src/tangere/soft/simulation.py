@@ -107,7 +107,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
                 kerf = min(kerf_of(body, distance) for body in bodies if body.cuttable)
                 bodies = [blades[n].obstacle(kerf) if n in blades else body for n, body in enumerate(bodies)]
             where = choose_device(device)
-            assembly = AssembledBodies.of(bodies, where, growing=grows(cuttable, response, where))
+            assembly = AssembledBodies.of(bodies, where, growing=grows(cuttable, response))
             needed = max(body.sweeps_needed(dt) for body in bodies)
             sweeps = int(np.clip(needed, *SWEEPS)) if sweeps is None else int(sweeps)
             for at, body in enumerate(bodies):

@@ -74,9 +74,9 @@ class BodiesChange:
     opened: np.ndarray  #: (s,) bool: whether it has just been opened: what it touched before is forgotten
 
 
-def grows(cuttable: bool, response: str, device: wp.Device) -> bool:
+def grows(cuttable: bool, response: str) -> bool:
     """Whether bodies get room for what cuts add; else they are laid out anew at each."""
-    return cuttable and response == "hard" and device.is_cpu
+    return cuttable and response == "hard"
 
 
 class StepPipeline:
@@ -103,7 +103,7 @@ class StepPipeline:
         """Whether bodies have room for what cuts add."""
         assembly = self.assembly
         cuttable = any(body.cuttable for body in assembly.current)
-        return grows(cuttable, self.options.response, assembly.device)
+        return grows(cuttable, self.options.response)
 
     def _lay_out(self, assembly: AssembledBodies, dt: float) -> None:
         """All buffers for these bodies, each in its place."""
@@ -241,9 +241,13 @@ class StepPipeline:
         self.pull.take_over(pull, sources)
         self.refresh_initial_contacts()
 
+    def carry_surface(self) -> None:
+        """`surface_end` is where the dofs carry the surfaces."""
+        self._map_end(len(self.surface_end))
+
     def fit_here(self) -> None:
         """Find where surfaces are, and boxes for them (CPU)."""
-        self._map_end(len(self.surface_end))
+        self.carry_surface()
         self.patches.fit_here(self.surface_end)
         self.surfaces_known = True
 

@@ -109,12 +109,13 @@ class LinearTree:
         return _in_preorder(order, placed, keys)
 
     def with_room(self, clusters: int) -> LinearTree:
-        """The same beside a subtree of so many clusters, a power of two, that are empty, under a common root (CPU).
+        """The same beside a subtree of so many clusters, a power of two, that are empty, under a common root.
 
         Every cluster of the new one has room for eight items; who puts some there writes `items`, `order`, `corners`
         and `last` of its node.
         """
         count, width, nodes, lanes = len(self.order), self.items.shape[1], len(self.first), int(LANES)
+        device = device_of(self.items)
         ranges, above, waiting = [], [], [(0, clusters, 0)]
         while waiting:
             begin, end, parent = waiting.pop()
@@ -144,10 +145,10 @@ class LinearTree:
         nothing = np.full((clusters, width, lanes), -1, np.int32)
         corners = np.concatenate([self.corners.numpy().reshape(-1, width, lanes), nothing])
         return LinearTree(
-            **{name: wp.array(array, dtype=wp.int32, device="cpu") for name, array in arrays.items()},
-            corners=wp.array(corners, dtype=Lanes, device="cpu"),
-            units=wp.array(self.units.numpy() + [0, 0, 1], dtype=wp.vec3i, device="cpu"),
-            sample=wp.array(self.sample.numpy() + [0, 0, 1], dtype=wp.vec3i, device="cpu"),
+            **{name: wp.array(array, dtype=wp.int32, device=device) for name, array in arrays.items()},
+            corners=wp.array(corners, dtype=Lanes, device=device),
+            units=wp.array(self.units.numpy() + [0, 0, 1], dtype=wp.vec3i, device=device),
+            sample=wp.array(self.sample.numpy() + [0, 0, 1], dtype=wp.vec3i, device=device),
         )
 
     def fit(self, boxes: wp.array) -> TreeBoxes:
@@ -431,10 +432,10 @@ def _lanes(
     boxes: wp.array[MovingBox],
     lanes: wp.array[Lanes],
 ):
-    """Unused lanes repeat the last item."""
+    """Unused lanes repeat the last item; a cluster without items has any."""
     k = first + wp.tid()
     at = begin[clusters[k]]
-    last = end[clusters[k]]
+    last = wp.max(at, end[clusters[k]])
     b0 = boxes[at]
     b1 = boxes[wp.min(at + 1, last)]
     b2 = boxes[wp.min(at + 2, last)]

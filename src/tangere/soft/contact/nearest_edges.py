@@ -58,7 +58,8 @@ class SharpEdges:
         fitted = tree.fit(boxes)
         inputs = [self.ends, boxes, tree.arrays, fitted.nodes, fitted.items]
         inputs += [positions, assembly.surface, distance, base]
-        launch(_nearest, self.count, inputs, [partners], device=assembly.device, grain=GRAIN)
+        count = len(self.ends) if assembly.device.is_cuda else self.count  # what is captured has all there is room for
+        launch(_nearest, count, inputs, [partners], device=assembly.device, grain=GRAIN)
 
 
 @wp.func

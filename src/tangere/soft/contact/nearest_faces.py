@@ -65,7 +65,8 @@ def find_nearest_faces(
     found = [normals, gaps, partners]
     where = [positions, assembly.surface, distance]
     if fitted.bvh8 is None:
-        inputs = [members.units, members.features, fitted.vertex_boxes, fitted.overlapping, fitted.certified]
+        inputs = [members.units, members.features, members.ranges, fitted.vertex_boxes]
+        inputs += [fitted.overlapping, fitted.certified]
         inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
         inputs += [tree.arrays, fitted.boxes.nodes, fitted.boxes.lanes, *where]
         launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
@@ -91,6 +92,7 @@ def _nearest(
     first: int,
     units: wp.array[wp.vec4i],
     features: wp.array[int],
+    ranges: wp.array[wp.vec2i],
     boxes: wp.array[MovingBox],
     overlapping: wp.array[wp.uint8],
     certified: wp.array[int],
@@ -113,7 +115,7 @@ def _nearest(
     own = tree.cluster[unit[0]]
     patch = unit[1]
     v = features[unit[2]]
-    if overlapping[own] == wp.uint8(0):
+    if overlapping[own] == wp.uint8(0) or unit[2] >= ranges[own][1]:  # or there is no such vertex
         return
     smooth = certified[patch] == 1
     cone = patch_cones[patch]

@@ -76,6 +76,8 @@ def _cones(
         cosine = wp.min(cosine, wp.dot(axis, normal))
         if (traits[items[j, 0]] & CLOSED) == 0:
             cosine = wp.float64(-1.0)
+    if node_last[node] < node_first[node]:
+        cosine = wp.float64(2.0)  # no cosine: it has no faces
     cones[k] = wp.vec4d(axis[0], axis[1], axis[2], cosine)
 
 

@@ -188,6 +188,7 @@ class Cuts:
             if self.in_place is None or self.in_place.assembly is not pipeline.assembly:
                 self.in_place = InPlaceUpdate(pipeline, self.bodies)
                 self._past.append(self.in_place)
+            self.in_place.refresh()
 
     def _update_in_place(self, own: CutBody, changes: list[ComplexChange]) -> bool:
         """Bring the buffers of the step up to date; False, and nothing done, where that cannot be."""
@@ -207,6 +208,7 @@ class Cuts:
             if wrong is not None:
                 _raise_inside_out(own, wrong)
             if update.is_apart(own):
+                update.send()
                 return True
             update.undo(before)
         return False

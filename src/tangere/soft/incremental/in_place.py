@@ -19,8 +19,9 @@ import warp as wp
 
 from tangere.bvh.lbvh import MovingBox
 from tangere.runtime import PreparedLaunch
-from tangere.soft.incremental import dof_update, face_update, wall_update
-from tangere.soft.incremental.local_overlap import OWN_BOXES, find_pairs, keep_near, keep_uncertain
+from tangere.soft.incremental.cpu import dof_update, face_update, wall_update
+from tangere.soft.incremental.cpu.local_overlap import OWN_BOXES, find_pairs, keep_near, keep_uncertain
+from tangere.soft.incremental.host_mirror import KINDS, HostBoxes, HostMirror
 from tangere.soft.incremental.room import BodyRoom, SharedRoom, blank
 from tangere.soft.incremental.undo_log import UndoLog, host
 from tangere.soft.validation import touch_exactly
@@ -36,21 +37,37 @@ _MOST_PAIRS = 65536
 class InPlaceUpdate:
     """Updates of one layout of the bodies of a simulation."""
 
-    def __init__(self, pipeline: StepPipeline, bodies: list[CutBody]) -> None:
+    def __init__(self, pipeline: StepPipeline, bodies: list[CutBody], *, apart: bool | None = None) -> None:
+        """`apart`: whether the host has copies of what the device has; None: where they are apart."""
         self._pipeline, self.assembly = pipeline, pipeline.assembly
+        device, patches = self.assembly.device, pipeline.patches
         self.log = UndoLog()
-        self._shared = SharedRoom(pipeline)
+        self._mirror = mirror = HostMirror(device, apart=device.is_cuda if apart is None else apart)
+        self._shared = SharedRoom(pipeline, mirror)
+        self._sent_lists = self._shared.list_ends()
+        self._here, self._boxes = mirror.of(pipeline.surface_end), None
+        if mirror.apart:
+            self._boxes = HostBoxes(self._shared.tree, self._here, patches.frame)
         self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies if own.surface}
         self._retired: list[np.ndarray] = []
-        device = self.assembly.device
         self._pair_count = blank(2)
-        self._pairs = wp.zeros((_MOST_PAIRS, 5), dtype=wp.int32, device=device)
-        self._elsewhere = blank(len(pipeline.patches.faces))
-        listed, here = [self._pair_count, self._pairs], pipeline.surface_end
+        self._pairs = wp.zeros((_MOST_PAIRS, 5), dtype=wp.int32, device="cpu")
+        self._elsewhere = blank(len(patches.faces))
+        listed, traits = [self._pair_count, self._pairs], mirror.of(self.assembly.surface.traits)
         self._keeping = (
-            PreparedLaunch(keep_near, [here, self.assembly.surface.traits, *listed], device, dim=1, serial=True),
-            PreparedLaunch(keep_uncertain, [here, *listed], device, dim=1, serial=True),
+            PreparedLaunch(keep_near, [self._here, traits, *listed], mirror.host, dim=1, serial=True),
+            PreparedLaunch(keep_uncertain, [self._here, *listed], mirror.host, dim=1, serial=True),
         )
+
+    def refresh(self) -> None:
+        """Before a cut: what the device has made of the bodies since the last one."""
+        if not self._mirror.apart:
+            return
+        pipeline, dofs, surface = self._pipeline, self.assembly.dofs, self.assembly.surface
+        pipeline.carry_surface()
+        changed = [dofs.x, dofs.v, pipeline.surface_end, surface.traits, pipeline.initial_contacts.given_traits]
+        self._mirror.read(*changed, pipeline.initial_contacts.limits)
+        self._fitted = False
 
     def fits(self, own: CutBody) -> bool:
         """Whether a body can be updated here: its own arrays are those that there was room for."""
@@ -67,12 +84,13 @@ class InPlaceUpdate:
         room, launches = self._bodies[id(own)]
         before = len(self.log)
         done = room.set_input(own, changes, opened)
-        for kernels, arrays in launches if done else ():
+        for (kernels, arrays), sent in zip(launches if done else (), room.sent, strict=False):
             for kernel in kernels:
                 if done:
                     kernel.run()
                     done = not room.is_full
-            self.log.take(room.write_log, *arrays)
+            for kind, numbers, noted in zip(KINDS, sent, self.log.take(room.write_log, *arrays), strict=True):
+                self._mirror.note(kind, numbers, noted, self.log)
             if not done:
                 break
         if not done:
@@ -99,19 +117,21 @@ class InPlaceUpdate:
     def is_apart(self, own: CutBody) -> bool:
         """Whether what was put elsewhere touches nothing; decided exactly."""
         room, _ = self._bodies[id(own)]
-        patches, here = self._pipeline.patches, self._pipeline.surface_end
-        if not self._pipeline.surfaces_known:
+        patches, boxes, tree = self._pipeline.patches, self._boxes, self._shared.tree
+        if boxes is not None and not self._fitted:
+            boxes.fit()
+            self._fitted = True
+        elif boxes is None and not self._pipeline.surfaces_known:
             self._pipeline.fit_here()
         if room.asking is None:
-            inputs = [room.faces, room.walls, self._elsewhere, patches.tree.arrays, patches.tree.parent]
-            inputs += [wp.vec3d(*patches.frame.origin), patches.frame.scale, patches.moving_boxes.nodes]
-            inputs += [
-                patches.moving_vertex_boxes,
-                blank(8),
-                wp.empty(OWN_BOXES, dtype=MovingBox, device=self.assembly.device),
-            ]
-            inputs += [here, self._pair_count, self._pairs]
-            room.asking = PreparedLaunch(find_pairs, inputs, self.assembly.device, dim=1, serial=True)
+            fitted = (
+                (patches.moving_boxes, patches.moving_vertex_boxes) if boxes is None else (boxes.nodes, boxes.vertices)
+            )
+            inputs = [room.faces, room.walls, self._elsewhere, tree.arrays, tree.parent]
+            inputs += [wp.vec3d(*patches.frame.origin), patches.frame.scale, fitted[0].nodes, fitted[1]]
+            inputs += [blank(8), wp.empty(OWN_BOXES, dtype=MovingBox, device="cpu")]
+            inputs += [self._here, self._pair_count, self._pairs]
+            room.asking = PreparedLaunch(find_pairs, inputs, self._mirror.host, dim=1, serial=True)
         room.asking.run()
         for kept in self._keeping:
             if host(self._pair_count)[0]:
@@ -122,7 +142,13 @@ class InPlaceUpdate:
         if not count:
             return True
         pairs = host(self._pairs)[:count]
-        return not touch_exactly(here, pairs[:, :2], pairs[:, 2:])
+        return not touch_exactly(self._here, pairs[:, :2], pairs[:, 2:])
+
+    def send(self) -> None:
+        """The cut stays for now: the device gets to know of it."""
+        if self._mirror.apart:
+            self._sent_lists = self._shared.send_lists(self._sent_lists)
+            self._mirror.send(self.log)
 
     def undo(self, down_to: int = 0) -> None:
         """Put back what was written after so many entries of the log."""
@@ -139,13 +165,13 @@ class InPlaceUpdate:
 
     def _prepared(self, room: BodyRoom) -> tuple[BodyRoom, list[tuple[list[PreparedLaunch], Any]]]:
         """The launches of an update, in order, and which arrays they write."""
-        shared, device = self._shared, self.assembly.device
+        shared, host_device = self._shared, self._mirror.host
 
         def prepared(kernel: wp.Kernel, *arguments: Any) -> PreparedLaunch:
-            return PreparedLaunch(kernel, list(arguments), device, dim=1, serial=True)
+            return PreparedLaunch(kernel, list(arguments), host_device, dim=1, serial=True)
 
         complex_, store, log = room.complex_arrays, room.store, room.write_log
-        dofs, faces, walls, material = room.dofs, room.faces, room.walls, self.assembly.material
+        dofs, faces, walls, material = room.dofs, room.faces, room.walls, shared.material
         lanes = shared.lanes
         of_dofs = [
             prepared(dof_update.place_dofs, room.dof_counts, complex_, dofs, log),
@@ -165,11 +191,14 @@ class InPlaceUpdate:
         """Patches that have a cluster with other faces, of their own or around them, are searched from now on."""
         patches = self._pipeline.patches
         clusters = room.touched_clusters
-        found = patches.patches_at(clusters)
+        found = np.unique(patches.patches_at(clusters))
         certificates = patches.certificates
-        for array in certificates.clearances:
-            self.log.keep(array, found)[found] = 0.0
-        self.log.keep(certificates.certified, found)[found] = 0
+        for array in (*certificates.clearances, certificates.certified):
+            copy = self._mirror.of(array)
+            self.log.keep(copy, found)[found] = 0
+            self._mirror.note_rows(copy, found, self.log)
+        if patches.per_feature:
+            return
         vertices, owners = room.clustered_vertices(clusters)
         tracker = patches.changes
         length = len(tracker.added)

@@ -12,10 +12,11 @@ import warp as wp
 
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import PreparedLaunch
-from tangere.soft.incremental import dof_update, face_update, wall_update
-from tangere.soft.incremental.rest_walk import UNSURE, find_at_rest
+from tangere.soft.incremental.cpu import dof_update, face_update, wall_update
+from tangere.soft.incremental.cpu.rest_walk import UNSURE, find_at_rest
+from tangere.soft.incremental.host_mirror import HostMirror
 from tangere.soft.incremental.undo_log import flat, host, write_log
-from tangere.soft.model.assembled_bodies import struct_of
+from tangere.soft.model.assembled_bodies import DofCoupling, struct_of
 from tangere.soft.model.material import lame_moduli
 from tangere.soft.safe_step.patch_layout import ears
 from tangere.soft.solver.cpu.dof_lanes import dof_lanes
@@ -52,9 +53,9 @@ def _places(tree: LinearTree, items: int) -> tuple[np.ndarray, np.ndarray]:
 class SharedRoom:
     """Of the layout of all bodies."""
 
-    def __init__(self, pipeline: StepPipeline) -> None:
+    def __init__(self, pipeline: StepPipeline, mirror: HostMirror) -> None:
         assembly, patches, sharp = pipeline.assembly, pipeline.patches, pipeline.detection.sharp
-        self.pipeline, self.assembly = pipeline, assembly
+        self.pipeline, self.assembly, self.mirror = pipeline, assembly, mirror
         whole, faces, vertices = assembly.rest_mesh, len(patches.faces), len(assembly.surface.rest)
         topology, edges = whole.topology, len(patches.edges)
         self.lanes = dof_lanes(assembly)
@@ -74,16 +75,17 @@ class SharedRoom:
         ranges = assembly.surface.face_ranges.numpy()
         numbers = np.full(face_update.NUMBERS, -1)
         numbers[:6] = assembly.used.faces, patches.used_edges, assembly.used.faces_at, 0, 0, 0
-        lists, tree = patches.lists, patches.tree
+        lists, tree, surface = patches.lists, mirror.tree(patches.tree), assembly.surface
+        self.tree, self.material = tree, mirror.struct(DofCoupling, assembly.material)
         spare = int(
             np.flatnonzero(tree.last.numpy()[tree.clusters.numpy()] < tree.first.numpy()[tree.clusters.numpy()])[0]
         )
         self.face_columns: dict[str, Any] = {
             "numbers": ints(numbers),
             "found": blank(face_update.FOUND),
-            "faces": flat(patches.faces),
-            "ranges": flat(assembly.surface.face_ranges),
-            "at": assembly.surface.faces_at,
+            "faces": flat(mirror.of(patches.faces)),
+            "ranges": flat(mirror.of(surface.face_ranges)),
+            "at": mirror.of(surface.faces_at),
             "at_room": ints(ranges[:, 1] - ranges[:, 0]),
             "items": flat(tree.items),
             "order": tree.order,
@@ -96,14 +98,14 @@ class SharedRoom:
             "spare_cluster": spare,
             "clusters": len(tree.clusters),
             "face_edges": ints(face_edges.ravel()),
-            "ends": flat(patches.edges),
+            "ends": flat(mirror.of(patches.edges)),
             "edge_face": ints(edge_face),
             "vertex_face": ints(vertex_face),
             "ear_of": ints(ear_of),
-            "edge_features": lists.edges.features,
-            "edge_ranges": flat(lists.edges.ranges),
-            "vertex_features": lists.vertices.features,
-            "vertex_ranges": flat(lists.vertices.ranges),
+            "edge_features": mirror.of(lists.edges.features),
+            "edge_ranges": flat(mirror.of(lists.edges.ranges)),
+            "vertex_features": mirror.of(lists.vertices.features),
+            "vertex_ranges": flat(mirror.of(lists.vertices.ranges)),
             "free_faces": blank(faces),
             "free_edges": blank(edges),
             "sharp_of": ints(sharp_of),
@@ -124,14 +126,14 @@ class SharedRoom:
         self.wall_columns = self._wall_columns(vertices, faces, edges)
         self._freeing = PreparedLaunch(
             dof_update.free_blocks,
-            [struct_of(dof_update.DofRoom, assembly.device, **self.dof_columns)],
-            assembly.device,
+            [struct_of(dof_update.DofRoom, mirror.host, **self.dof_columns)],
+            mirror.host,
             dim=1,
         )
 
     def _dof_columns(self) -> dict[str, Any]:
-        pipeline, assembly, lanes = self.pipeline, self.assembly, self.lanes
-        dofs, used = assembly.dofs, assembly.used
+        pipeline, assembly, lanes, of = self.pipeline, self.assembly, self.lanes, self.mirror.of
+        dofs, used, material = assembly.dofs, assembly.used, self.material
         count, table, lane_dofs = len(dofs.x), lanes.table.numpy(), lanes.dofs.numpy()
         colours = lanes.colours.numpy()
         lane_of, colour_of, fill = np.full(count, -1), np.full(count, -1), np.zeros(len(table), int)
@@ -157,18 +159,18 @@ class SharedRoom:
             "star": blank(dof_update.MOST_AROUND),
             "near": blank(dof_update.MOST_AROUND),
             "near_weight": wp.zeros(dof_update.MOST_AROUND, dtype=wp.float64, device="cpu"),
-            "x": flat(dofs.x),
-            "v": flat(dofs.v),
-            "mass": dofs.mass,
-            "diagonal": assembly.material.diagonal,
-            "inertia": pipeline.inertia,
-            "plain_inertia": pipeline.pull.plain_inertia,
-            "damping": dofs.damping,
+            "x": flat(of(dofs.x)),
+            "v": flat(of(dofs.v)),
+            "mass": of(dofs.mass),
+            "diagonal": material.diagonal,
+            "inertia": of(pipeline.inertia),
+            "plain_inertia": of(pipeline.pull.plain_inertia),
+            "damping": of(dofs.damping),
             "dt": self.dt,
             "limit": wp.full(count, np.inf, dtype=wp.float64, device="cpu"),
-            "free": dofs.free,
-            "near_ranges": flat(assembly.material.neighbour_ranges),
-            "part_ranges": flat(assembly.material.element_ranges),
+            "free": of(dofs.free),
+            "near_ranges": flat(material.neighbour_ranges),
+            "part_ranges": flat(material.element_ranges),
             "lane_of": ints(lane_of),
             "colour_of": ints(colour_of),
             "fill": ints(fill),
@@ -178,6 +180,7 @@ class SharedRoom:
             "colour_ends": ints(np.append(colours[1:, 0], len(table))),
             "table": flat(lanes.table),
             "lane_dofs": flat(lanes.dofs),
+            "swept": blank(8 * len(table)) if assembly.swept is None else of(assembly.swept[0]),
             "spare_near": blank(dof_update.MOST_ROWS, -1),
             "spare_part": blank(dof_update.MOST_ROWS, -1),
             "next_near": blank(len(lanes.weights), -1),
@@ -186,7 +189,7 @@ class SharedRoom:
         }
 
     def _wall_columns(self, vertices: int, faces: int, edges: int) -> dict[str, Any]:
-        pipeline, assembly = self.pipeline, self.assembly
+        pipeline, assembly, of = self.pipeline, self.assembly, self.mirror.of
         surface, detection, bristles = assembly.surface, pipeline.detection, pipeline.rows.memory.bristles
         sharp, contacts = detection.sharp, pipeline.initial_contacts
         known = np.zeros(vertices, int)
@@ -194,19 +197,19 @@ class SharedRoom:
         columns: dict[str, Any] = {
             "numbers": blank(wall_update.NUMBERS),
             "x": self.dof_columns["x"],
-            "free": assembly.dofs.free,
-            "carriers": flat(surface.carriers),
-            "weights": flat(surface.weights),
-            "rest": flat(surface.rest),
-            "contact_mass": surface.contact_mass,
-            "contact_area": surface.contact_area,
-            "limits": contacts.limits,
-            "start": flat(pipeline.surface_start),
-            "end": flat(pipeline.surface_end),
-            "traits": surface.traits,
-            "given_traits": contacts.given_traits,
+            "free": of(assembly.dofs.free),
+            "carriers": flat(of(surface.carriers)),
+            "weights": flat(of(surface.weights)),
+            "rest": flat(of(surface.rest)),
+            "contact_mass": of(surface.contact_mass),
+            "contact_area": of(surface.contact_area),
+            "limits": of(contacts.limits),
+            "start": flat(of(pipeline.surface_start)),
+            "end": flat(of(pipeline.surface_end)),
+            "traits": of(surface.traits),
+            "given_traits": of(contacts.given_traits),
             "vertex_base": ints(assembly.vertex_base),
-            "body": surface.body,
+            "body": of(surface.body),
             "dof_limit": self.dof_columns["limit"],
             "distance": pipeline.options.distance,
             "known": ints(known),
@@ -219,16 +222,16 @@ class SharedRoom:
             "clusters_around": blank(len(pipeline.patches.tree.clusters)),
             "ring": blank(_MOST_TOUCHED),
             "around": blank(_MOST_TOUCHED),
-            "sharp_ends": flat(sharp.ends),
+            "sharp_ends": flat(of(sharp.ends)),
             "free_list": blank(max(1, len(sharp.ends))),
             "first_edge": detection.partners.first_edge,
-            "partner": bristles.partner,
-            "strain": flat(bristles.strain),
-            "bristle_limit": bristles.limit,
+            "partner": of(bristles.partner, read=False),
+            "strain": flat(of(bristles.strain, read=False)),
+            "bristle_limit": of(bristles.limit, read=False),
         }
         numbers = columns["numbers"].numpy()
         if sharp.tree is not None:
-            tree = sharp.tree
+            tree = self.mirror.tree(sharp.tree)
             place_of, cluster_of = _places(tree, len(sharp.ends))
             nodes = tree.clusters.numpy()
             spare = int(np.flatnonzero(tree.last.numpy()[nodes] < tree.first.numpy()[nodes])[0])
@@ -240,6 +243,20 @@ class SharedRoom:
             columns |= dict.fromkeys(("items", "order", "last", "first", "node_of", "place_of", "cluster_of"), blank(1))
             columns["clusters"] = 0
         return columns
+
+    def list_ends(self) -> tuple[int, int]:
+        """How long the lists of neighbours and of elements are."""
+        neighbours, elements = self.dof_columns["numbers"].numpy()[
+            [int(dof_update.NEIGHBOURS), int(dof_update.ELEMENTS)]
+        ]
+        return int(neighbours), int(elements)
+
+    def send_lists(self, begin: tuple[int, int]) -> tuple[int, int]:
+        """What has come to these lists since they were so long goes to the device; says how long they are."""
+        end, material = self.list_ends(), self.assembly.material
+        for array, k in ((material.neighbours, 0), (material.weights, 0), (material.opposite, 1), (material.laws, 1)):
+            self.mirror.send_rows(array, begin[k], end[k])
+        return end
 
     def free(self, blocks: np.ndarray) -> None:
         """These blocks of rows may be used again."""
@@ -253,7 +270,7 @@ class BodyRoom:
     """Of one body that is cut."""
 
     def __init__(self, shared: SharedRoom, pipeline: StepPipeline, own: CutBody) -> None:
-        assembly, given = pipeline.assembly, own.given
+        assembly, given, mirror = pipeline.assembly, own.given, shared.mirror
         assert own.surface is not None
         self._shared, self._pipeline, self._own = shared, pipeline, own
         self.complex_arrays, self.store = own.complex.arrays, own.surface.arrays
@@ -271,11 +288,12 @@ class BodyRoom:
         rows = own.dofs.rows(assembly.dof_base)
         row_of[: len(rows)] = rows
         self.dof_counts, self.face_counts = blank(2), blank(1)
+        self._x = mirror.of(assembly.dofs.x)
         self._walk: list[wp.array] = [blank(0)]
         self._walk_counts = blank(2)
         self.dofs = struct_of(
             dof_update.DofRoom,
-            assembly.device,
+            mirror.host,
             **shared.dof_columns,
             known=ints([len(rows)]),
             row_of=ints(row_of),
@@ -296,7 +314,7 @@ class BodyRoom:
         slot_of[face_row[slots]] = slots
         self.faces = struct_of(
             face_update.FaceRoom,
-            assembly.device,
+            mirror.host,
             **shared.face_columns,
             known=ints([len(names)]),
             opened=blank(name_room),
@@ -312,7 +330,7 @@ class BodyRoom:
         self.inset = wp.array(own.insets(name_room), dtype=wp.float64, device="cpu", copy=False)
         self.walls = struct_of(
             wall_update.WallRoom,
-            assembly.device,
+            mirror.host,
             **shared.wall_columns,
             heads=blank(2 * name_room + 1, -1),
             following=blank(name_room, -1),
@@ -328,9 +346,8 @@ class BodyRoom:
             return [getattr(struct, name).numpy() for name in columns]
 
         d, f, w = self.dofs, self.faces, self.walls
-        ints_of_dofs = (
-            "row_of free near_ranges part_ranges lane_of colour_of fill colour_ranges table lane_dofs counts known"
-        )
+        ints_of_dofs = "row_of free near_ranges part_ranges lane_of colour_of fill colour_ranges table lane_dofs counts"
+        ints_of_dofs += " known swept"
         values_of_dofs = "x v mass diagonal limit inertia plain_inertia"
         self.dof_arrays = views(d, *ints_of_dofs.split()), views(d, *values_of_dofs.split())
         of_faces = "numbers vertex_row face_row counts faces ranges at at_room items order last lanes place_of"
@@ -342,6 +359,10 @@ class BodyRoom:
         of_walls += views(f, "free_edges", "numbers")
         values_of_walls = "weights rest contact_mass contact_area limits start end strain bristle_limit"
         self.wall_arrays = of_walls, views(w, *values_of_walls.split())
+        #: Of these lists, which array that is sent each one is.
+        self.sent = [
+            tuple(map(mirror.numbers, arrays)) for arrays in (self.dof_arrays, self.face_arrays, self.wall_arrays)
+        ]
 
     def _face_rows(self, vertex_row: np.ndarray) -> np.ndarray:
         """By triangle of the cut surface the face of the simulation that has the same corners."""
@@ -366,8 +387,8 @@ class BodyRoom:
                 wp.zeros(2 * count, dtype=kind, device="cpu") for kind in (wp.vec3d, wp.int32, wp.vec3d, wp.int32)
             ]
             inputs = [self._walk_counts, self.complex_arrays, self.store, wp.uint64(own.complex.tree.id)]
-            inputs += [own.complex.edge, self.dofs.row_of, self._pipeline.assembly.dofs.x, *arrays]
-            self._walking = PreparedLaunch(find_at_rest, inputs, self._pipeline.assembly.device, dim=1, serial=True)
+            inputs += [own.complex.edge, self.dofs.row_of, self._x, *arrays]
+            self._walking = PreparedLaunch(find_at_rest, inputs, self._shared.mirror.host, dim=1, serial=True)
         given, seeds, found, kinds = (host(array) for array in arrays)
         given[:count] = points
         seeds[:count] = -1 if near is None else near
@@ -382,7 +403,7 @@ class BodyRoom:
         which = int(host(self._shared.dof_columns["numbers"])[int(dof_update.INSIDE_OUT)])
         if which < 0:
             return None
-        return host(self._pipeline.assembly.dofs.x)[host(self.dofs.row_of)[host(self.complex_arrays.corners)[which]]]
+        return host(self._x)[host(self.dofs.row_of)[host(self.complex_arrays.corners)[which]]]
 
     def fits(self, own: CutBody) -> bool:
         """Whether the arrays of the body are still those this was made for, and so are its parts."""

@@ -122,8 +122,10 @@ class UndoLog:
         """This takes back what is about to be done."""
         self._entries.append(back)
 
-    def take(self, log: WriteLog, arrays: list[np.ndarray], value_arrays: list[np.ndarray]) -> None:
-        """The notes of a kernel; arrays by their numbers."""
+    def take(
+        self, log: WriteLog, arrays: list[np.ndarray], value_arrays: list[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The notes of a kernel, arrays by their numbers; says which places it wrote, of both kinds of numbers."""
         numbers = host(log.numbers)
         noted = host(log.notes)[: numbers[0]].copy()
         value_places, noted_values = (host(array)[: numbers[2]].copy() for array in (log.value_notes, log.values))
@@ -139,6 +141,7 @@ class UndoLog:
                 value_arrays[name][places[own, 1]] = values[own]
 
         self._entries.append(back)
+        return noted[:, :2], value_places
 
     def undo(self, down_to: int = 0) -> None:
         """Put everything back that was written after so many entries."""

@@ -92,6 +92,7 @@ class AssembledBodies:
     #: What makes the bodies anew after they were cut in place; None while they are as they were laid out.
     outdated: Callable[[], tuple[Body, ...]] | None = None
     lanes: Any = None  #: what sweeps on CPUs make of it (`solver.cpu.dof_lanes`)
+    swept: Any = None  #: what those on CUDA make of it where there is room (`solver.cuda.sweeps`)
 
     @property
     def has_room(self) -> bool:

@@ -49,11 +49,12 @@ class Certificates:
         self._last_end: wp.array | None = None
         #: Arrays, the places in them that have changed, and what was there; None: nobody will ask.
         self._changes: list[tuple[wp.array, Any, np.ndarray]] | None = None
+        self._reference: PatchReference | None = None  #: how they lay when they were last compared anew (CPU)
         if per_feature:
             return
         kept = {name: getattr(lists.at_rest, name) for name in ("offsets", "vertices", "own")}
         renewed = {name: wp.clone(getattr(lists.at_rest, name)) for name in ("rest", "duals", "tangents", "clearance")}
-        self._reference: PatchReference = struct_of(PatchReference, device, **kept, **renewed)
+        self._reference = struct_of(PatchReference, device, **kept, **renewed)
         self._maps = wp.zeros((2, lists.count), dtype=wp.mat33d, device=device)
         self._errors = wp.zeros((2, lists.count), dtype=wp.vec2d, device=device)
         self._kept: RenewalState = struct_of(
@@ -118,8 +119,8 @@ class Certificates:
 
     @property
     def clearances(self) -> list[wp.array]:
-        """Of the references at rest and now: where it is 0 a patch is never certified (CPU)."""
-        return [self._lists.at_rest.clearance, self._reference.clearance]
+        """Of the references at rest, and on CPU now: where it is 0 a patch is never certified."""
+        return [reference.clearance for reference in (self._lists.at_rest, self._reference) if reference is not None]
 
     def save(self) -> None:
         """From now on remember how to `restore`."""
@@ -133,9 +134,10 @@ class Certificates:
 
     def _save_changes(self) -> None:
         """Before patches without certificate are compared with something new (CPU)."""
-        if self._changes is None:
+        reference = self._reference
+        if self._changes is None or reference is None:
             return
-        reference, kept = self._reference, self._kept
+        kept = self._kept
         waiting = (self.certified.numpy() == 1) | (reference.clearance.numpy() <= 0.0) | (kept.wait.numpy() > 0)
         patches = np.flatnonzero(~waiting)
         begin, end = reference.offsets.numpy()[[patches, patches + 1]]

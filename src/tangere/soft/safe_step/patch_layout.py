@@ -143,7 +143,7 @@ def build_patches(
     )
 
     interleaved = np.argsort(np.arange(len(node)) // RUN % RUNS, kind="stable")
-    spare_nodes = _spare_nodes(len(first), spare)
+    spare_nodes = _spare_nodes(len(first), spare, CLUSTERS_OF_SPARE)
     patch_of_cluster = np.concatenate(
         [patch_of_place[first[clusters]], len(node) + np.arange(spare) // CLUSTERS_OF_SPARE]
     )
@@ -160,9 +160,14 @@ def build_patches(
             roomy = np.zeros(len(begin) * stride, np.int64)
             roomy[begin[own] + np.arange(len(features)) - offsets[own]] = features
             sizes = np.concatenate([np.diff(offsets), np.zeros(spare, np.int64)])
-            top = np.concatenate([node[interleaved] + 1, spare_nodes])
-            number = np.concatenate([interleaved, np.arange(len(node), patches)])
-            units = np.stack([top, number, 0 * top, 0 * top], axis=1)
+            if per_feature:  # a unit for each place there is room for; `ranges` tells which are in use
+                place = np.arange(len(begin) * stride)
+                nodes = np.concatenate([clusters + 1, _spare_nodes(len(first), spare, 1)])
+                units = np.stack([nodes[place // stride], patch_of_cluster[place // stride], place, place + 1], axis=1)
+            else:
+                top = np.concatenate([node[interleaved] + 1, spare_nodes])
+                number = np.concatenate([interleaved, np.arange(len(node), patches)])
+                units = np.stack([top, number, 0 * top, 0 * top], axis=1)
             ranges = np.stack([begin, begin + sizes], axis=1)
             return FeatureLists(on_device(roomy), on_device(ranges, wp.vec2i), on_device(units, wp.vec4i))
         if per_feature:
@@ -193,14 +198,14 @@ def build_patches(
     )
 
 
-def _spare_nodes(nodes: int, spare: int) -> np.ndarray:
-    """The nodes of the spare patches in a tree `with_room`, whose old nodes are so many."""
+def _spare_nodes(nodes: int, spare: int, size: int) -> np.ndarray:
+    """The nodes of so many of the spare clusters each in a tree `with_room`, whose old nodes are so many."""
     if not spare:
         return np.zeros(0, np.int64)
     found, waiting = [], [(1 + nodes, spare)]
     while waiting:
         node, clusters = waiting.pop()
-        if clusters == CLUSTERS_OF_SPARE:
+        if clusters == size:
             found.append(node)
         else:
             waiting += [(node + clusters, clusters // 2), (node + 1, clusters // 2)]

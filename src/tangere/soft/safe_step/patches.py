@@ -9,6 +9,7 @@ tree together: most of a search is finding the way. On CUDA there are threads en
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import warp as wp
@@ -20,7 +21,7 @@ from tangere.runtime import SOUND, launch
 from tangere.soft.contact.normal_cones import cones_face_same_way
 from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.certificates import Certificates
-from tangere.soft.safe_step.cpu.refit import ChangeTracker, refit
+from tangere.soft.safe_step.cpu.refit import ChangeTracker, EntriesByKey, patches_at_clusters, refit
 from tangere.soft.safe_step.patch_layout import SPARE_CLUSTERS, PatchLists, build_patches, edges_and_ears
 from tangere.soft.safe_step.separating_direction import shortest_offset
 
@@ -125,8 +126,12 @@ class Patches:
         return FittedTree(vertices, boxes, certified, self._all, self._everywhere, self._all, bvh8)
 
     def patches_at(self, clusters: np.ndarray) -> np.ndarray:
-        """(k,) the patches that have one of these clusters, or have it around them, some more than once (CPU)."""
-        return self.changes.patches_at(clusters)
+        """(k,) the patches that have one of these clusters, or have it around them, some more than once."""
+        return self._patches_at_clusters.of(clusters)
+
+    @cached_property
+    def _patches_at_clusters(self) -> EntriesByKey:
+        return patches_at_clusters(self.lists, len(self.tree.clusters))
 
     def fit_here(self, positions: wp.array) -> None:
         """Fit the boxes of moves to surfaces that are at rest somewhere (CPU)."""

@@ -332,6 +332,8 @@ def _find_crossing(
     patch = unit[1]
     if state[ACTIVE] == 0 or (tree.skip[top] == top + 1 and overlapping[tree.cluster[top]] == wp.uint8(0)):
         return
+    if unit[3] == unit[2] + 1 and unit[2] >= ranges[wp.max(tree.cluster[top], 0)][1]:
+        return  # a place for a feature that is not there
     smooth = certified[patch] == 1
     box = nodes[top]
     if unit[3] == unit[2] + 1:

@@ -40,21 +40,15 @@ class ChangeTracker:
         self._nodes, self._parent, self._levels = tree.clusters.numpy(), tree.parent.numpy(), levels.numpy()
         items, size = tree.items.numpy(), tree.last.numpy()[self._nodes] - tree.first.numpy()[self._nodes] + 1
         owner = np.repeat(np.arange(len(size)), size)
-        self._at_vertex = _Lists(items[: len(owner)].ravel(), np.repeat(owner, 3), vertices)
+        self._at_vertex = EntriesByKey(items[: len(owner)].ravel(), np.repeat(owner, 3), vertices)
         #: Clusters that vertices have come to be in since (`add`): pairs of arrays, and lists of them.
         self.added: list[tuple[np.ndarray, np.ndarray]] = []
-        self._listed: tuple[int, _Lists | None] = 0, None
-        offsets = lists.cluster_offsets.numpy()
-        patch = np.repeat(np.arange(lists.count), np.diff(offsets))
-        self._at_cluster = _Lists(lists.clusters.numpy(), patch, len(size))
+        self._listed: tuple[int, EntriesByKey | None] = 0, None
+        self._at_cluster = patches_at_clusters(lists, len(size))
         self._patches, patches = lists.count, wp.clone(lists.interleaved)
         ones = [wp.ones(count, dtype=wp.uint8, device="cpu") for count in (len(size), len(self._parent))]
         child_masks = wp.full(int(self._levels[-1]), 255, dtype=wp.uint8, device="cpu")
         self.all = DirtySets(np.arange(vertices), patches, *ones, child_masks)  #: everything is new
-
-    def patches_at(self, clusters: np.ndarray) -> np.ndarray:
-        """The patches that have one of these clusters in their lists."""
-        return self._at_cluster.of(clusters)
 
     def dirty_sets(self, changed: wp.array) -> DirtySets:
         """What is new where these vertices, (s,) uint8, have new moves."""
@@ -65,7 +59,7 @@ class ChangeTracker:
         clusters[self._at_vertex.of(vertices)] = 1
         if len(self.added) != self._listed[0]:
             keys, entries = (np.concatenate(columns) for columns in zip(*self.added, strict=True))
-            self._listed = len(self.added), _Lists(keys, entries, len(self.all.vertices))
+            self._listed = len(self.added), EntriesByKey(keys, entries, len(self.all.vertices))
         if self.added and self._listed[1] is not None:
             clusters[self._listed[1].of(vertices)] = 1
         found = np.flatnonzero(clusters)
@@ -109,7 +103,7 @@ def refit(boxes: TreeBoxes, vertices: wp.array, changed: wp.array, dirty: wp.arr
     return boxes
 
 
-class _Lists:
+class EntriesByKey:
     """Entries by key."""
 
     def __init__(self, keys: np.ndarray, entries: np.ndarray, count: int) -> None:
@@ -121,6 +115,12 @@ class _Lists:
         """All entries of these keys."""
         begin, size = self._offsets[keys], self._offsets[keys + 1] - self._offsets[keys]
         return self._entries[np.repeat(begin - np.cumsum(size) + size, size) + np.arange(size.sum())]
+
+
+def patches_at_clusters(lists: PatchLists, clusters: int) -> EntriesByKey:
+    """By cluster, of so many, the patches that have it in their lists."""
+    patch = np.repeat(np.arange(lists.count), np.diff(lists.cluster_offsets.numpy()))
+    return EntriesByKey(lists.clusters.numpy(), patch, clusters)
 
 
 @wp.kernel

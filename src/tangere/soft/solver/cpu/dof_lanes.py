@@ -35,7 +35,7 @@ class DofLanes:
 
 
 def dof_lanes(assembly: AssembledBodies) -> DofLanes:
-    """The groups of an assembly, made once; with room for more where the assembly has room."""
+    """The groups of an assembly, made once and on the host; with room for more where the assembly has room."""
     if assembly.lanes is not None:
         return assembly.lanes
     material = assembly.material
@@ -85,7 +85,7 @@ def dof_lanes(assembly: AssembledBodies) -> DofLanes:
     else:
         begins = np.cumsum([0, *sizes])
     colours = np.stack([begins[:-1], begins[:-1] + sizes], axis=1)
-    made = struct_of(DofLanes, assembly.device, colours=colours, table=table, dofs=dofs, **rows)
+    made = struct_of(DofLanes, wp.get_device("cpu"), colours=colours, table=table, dofs=dofs, **rows)
     assembly.lanes = made
     return made
 

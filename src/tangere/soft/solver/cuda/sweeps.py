@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND
@@ -20,6 +21,7 @@ from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembled_bodies import AssembledBodies, DofCoupling
 from tangere.soft.model.elastic import element_block
+from tangere.soft.solver.cpu.dof_lanes import dof_lanes
 from tangere.soft.solver.cuda.sweep_end import SweepEnd
 from tangere.soft.solver.rod import RodArrays
 
@@ -43,8 +45,8 @@ class CudaSweeps:
         rod: RodArrays | None = None,
     ) -> None:
         """`y` is the free motion of the step, `inertia` holds dofs there; a rod takes part in every sweep."""
-        self._rows, self._colours = rows, list(pairwise(assembly.colours.tolist()))
-        arguments = [assembly.order, assembly.dofs.x, y, inertia, assembly.material, rows.arrays]
+        order, self._colours = swept_order(assembly)
+        self._rows, arguments = rows, [order, assembly.dofs.x, y, inertia, assembly.material, rows.arrays]
         self._move = CudaVertexSweep(arguments, assembly.device)
         self._end = SweepEnd(assembly, islands, y, rows, dt, rod)
         self.accelerated = True
@@ -58,6 +60,26 @@ class CudaSweeps:
             for begin, end in self._colours:
                 self._move(end - begin, begin)
             self._end(sweep, accelerated=self.accelerated and sweep < sweeps - 1)
+
+
+def swept_order(assembly: AssembledBodies) -> tuple[wp.array, list[tuple[int, int]]]:
+    """The dofs that move, by colour, and the range of each colour; with room in each where the assembly has room.
+
+    With room it is the order of `dof_lanes`, made once, because cuts write into it; -1 for places that are free.
+    """
+    if not assembly.has_room:
+        return assembly.order, list(pairwise(assembly.colours.tolist()))
+    if assembly.swept is None:
+        lanes = dof_lanes(assembly)
+        groups, colours = lanes.dofs.numpy(), lanes.colours.numpy()
+        order = np.full(groups.shape, -1, np.int32)
+        for begin, end in colours:
+            order[begin:end] = groups[begin:end]
+            order[begin:end, 1:][groups[begin:end, 1:] == groups[begin:end, :-1]] = -1  # repeated
+        ends = 8 * np.append(colours[1:, 0], len(groups))
+        spans = list(zip((8 * colours[:, 0]).tolist(), ends.tolist(), strict=True))
+        assembly.swept = wp.array(order.ravel(), dtype=wp.int32, device=assembly.device), spans
+    return assembly.swept
 
 
 class CudaVertexSweep:
@@ -87,25 +109,27 @@ def _sweep(
 ):
     width = wp.block_dim()
     lane = wp.tid() % width
-    i = order[first + wp.tid() / width]
+    there = order[first + wp.tid() / width]
+    i = wp.max(there, 0)
     here = x[i]
     force = wp.vec3d()
     outer = wp.mat33d()
-    if lane == 0:
-        force = inertia[i] * (y[i] - here)
-        for k in range(3):
-            outer[k, k] = inertia[i] + material.diagonal[i]
-    for e in range(material.neighbour_ranges[i][0] + lane, material.neighbour_ranges[i][1], width):
-        force -= material.weights[e] * (x[material.neighbours[e]] - here)
-    for e in range(material.element_ranges[i][0] + lane, material.element_ranges[i][1], width):
-        pull, matrix = element_block(here, x, material.opposite[e], material.laws[e])
-        force += pull
-        outer += matrix
-    for e in range(rows.begin[i] + lane, rows.end[i], width):
-        share = rows.entry_pull[e]
-        force += share[0] * rows.force[rows.entry_row[e]]
-        outer += share[1] * rows.stiffness[rows.entry_row[e]]
+    if there >= 0:  # else the place is free
+        if lane == 0:
+            force = inertia[i] * (y[i] - here)
+            for k in range(3):
+                outer[k, k] = inertia[i] + material.diagonal[i]
+        for e in range(material.neighbour_ranges[i][0] + lane, material.neighbour_ranges[i][1], width):
+            force -= material.weights[e] * (x[material.neighbours[e]] - here)
+        for e in range(material.element_ranges[i][0] + lane, material.element_ranges[i][1], width):
+            pull, matrix = element_block(here, x, material.opposite[e], material.laws[e])
+            force += pull
+            outer += matrix
+        for e in range(rows.begin[i] + lane, rows.end[i], width):
+            share = rows.entry_pull[e]
+            force += share[0] * rows.force[rows.entry_row[e]]
+            outer += share[1] * rows.stiffness[rows.entry_row[e]]
     all_force = wp.tile_reduce(wp.add, wp.tile(force, preserve_type=True))[0]
     all_outer = wp.tile_reduce(wp.add, wp.tile(outer, preserve_type=True))[0]
-    if lane == 0:
+    if lane == 0 and there >= 0:
         x[i] = here + wp.inverse(all_outer) * all_force

@@ -45,7 +45,7 @@ MOST_ROWS = 128
 ROW_OF, FREE, NEAR_RANGES, PART_RANGES, LANE_OF, COLOUR_OF, FILL, COLOUR_RANGES, TABLE, LANE_DOFS, DOF_COUNTS = (
     wp.constant(k) for k in range(11)
 )
-KNOWN = wp.constant(11)
+KNOWN, SWEPT = (wp.constant(11 + k) for k in range(2))
 #: The same for floating-point numbers.
 X, V, MASS, DIAGONAL, LIMIT, INERTIA, PLAIN_INERTIA = (wp.constant(k) for k in range(7))
 
@@ -91,6 +91,7 @@ class DofRoom:
     colour_ends: wp.array[int]  #: by colour: where its room ends
     table: wp.array[int]
     lane_dofs: wp.array[int]
+    swept: wp.array[int]  #: the same, each dof once, -1 for all other lanes: what sweeps on CUDA go through
     mu: wp.float64
     lam: wp.float64
     density: wp.float64
@@ -341,6 +342,7 @@ def new_lane(d: DofRoom, log: WriteLog, row: int, colour: int):
     for lane in range(at, 8):
         put(log, LANE_DOFS, d.lane_dofs, 8 * group + lane, row)
     put(log, FILL, d.fill, group, at + 1)
+    put(log, SWEPT, d.swept, 8 * group + at, row)
     put(log, LANE_OF, d.lane_of, row, 8 * group + at)
     put(log, COLOUR_OF, d.colour_of, row, colour)
     mark_group(d, group)

@@ -17,7 +17,7 @@ from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import ComplexArrays
 from tangere.soft.cutting.cut_surface import SurfaceStore
 from tangere.soft.cutting.wall_inset import COARSE, MOST_STRETCHED, SAME_WAY
-from tangere.soft.incremental.face_update import FREE_EDGES, LOOSE_EDGES, TOUCHED, FaceRoom
+from tangere.soft.incremental.cpu.face_update import FREE_EDGES, LOOSE_EDGES, TOUCHED, FaceRoom
 from tangere.soft.incremental.undo_log import FULL, NOTES, WriteLog, put, put_value, put_vector
 from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, STILL, WALL
 

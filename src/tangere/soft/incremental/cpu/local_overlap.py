@@ -13,8 +13,8 @@ import warp as wp
 from tangere.bvh.lbvh import NOWHERE, MovingBox, TreeArrays, resting_box
 from tangere.runtime import SOUND
 from tangere.soft.contact.cpu.simd_candidates import simd_box_of_three, simd_boxes_meet
-from tangere.soft.incremental.face_update import CLUSTERS, FaceRoom
-from tangere.soft.incremental.wall_update import AROUND, CLUSTERS_AROUND, RING, STAMP, WallRoom
+from tangere.soft.incremental.cpu.face_update import CLUSTERS, FaceRoom
+from tangere.soft.incremental.cpu.wall_update import AROUND, CLUSTERS_AROUND, RING, STAMP, WallRoom
 from tangere.soft.model.assembled_bodies import STILL
 from tangere.soft.safe_step.separating_direction import shortest_offset
 

@@ -1,0 +1,1 @@
+"""What the host writes of a cut, by kernels of one thread."""

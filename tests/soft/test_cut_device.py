@@ -1,0 +1,131 @@
+"""Cuts on a GPU are those of the CPU: changed rows are sent, captured graphs stay, what is undone was never made."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from oracles.helpers.cut_layout import check_same_as_laid_out_anew
+from oracles.soft_bodies import copy_strains, overlaps
+from tangere.runtime import TangereError, choose_device
+from tangere.shape.tets import solid_block
+from tangere.soft import Blade, Body, Simulation
+from tangere.soft.cutting import Cuts
+
+pytestmark = pytest.mark.cuda
+
+
+@pytest.fixture
+def cuda() -> str:
+    if not choose_device(None).is_cuda:
+        pytest.skip("there is no CUDA device")
+    return "cuda"
+
+
+@pytest.fixture
+def in_place(monkeypatch) -> list[bool]:
+    """Whether each cut was made in place."""
+    found, plain = [], Cuts._update_in_place
+
+    def noted(cuts: Cuts, *arguments) -> bool:
+        found.append(plain(cuts, *arguments))
+        return found[-1]
+
+    monkeypatch.setattr(Cuts, "_update_in_place", noted)
+    return found
+
+
+def block(device: str, **options) -> Simulation:
+    solid = solid_block((8, 4, 4), size=(2.0, 1.0, 1.0), name="block")
+    held = np.abs(solid.vertices[:, 0]) > 0.999
+    body = Body(solid, fixed=held, cuttable=True, density=1.0, youngs_modulus=1e4)
+    return Simulation([body], device=device, **options)
+
+
+def line(y: float) -> np.ndarray:
+    z = np.linspace(-0.9, 0.9, 6)
+    return np.stack([0.03 + 0.1 * y + 0.1 * z, y + 0 * z, z], axis=1)
+
+
+def test_steps_after_cuts_on_the_gpu_are_those_of_the_cpu(cuda, in_place):
+    there, here = block(cuda), block("cpu")
+    for one in (there, here):
+        one.run(steps=3)
+    for start, end in itertools.pairwise(line(y) for y in np.linspace(-0.6, 0.2, 9)):
+        here[0].set_state(positions=there[0].positions, velocities=there[0].velocities)
+        copy_strains(there, here)
+        for one in (there, here):
+            one.cut(0, start, end)
+        assert np.array_equal(there.positions, here.positions)
+        check_same_as_laid_out_anew(there)
+        there.step()
+        here.step()
+        assert there.rows.count == here.rows.count
+        assert np.abs(there.positions - here.positions).max() < 1e-10
+        assert not overlaps(there)
+    assert len(in_place) == 16
+    assert all(in_place)
+    assert there.rows.count > 0
+
+
+def test_a_cut_in_place_leaves_captured_graphs_as_they_are(cuda, in_place):
+    simulation = block(cuda)
+    simulation.run(steps=4)
+    simulation.cut(0, line(-0.6), line(-0.4))
+    simulation.run(steps=2)
+    captured = dict(simulation._pipeline._graphs._captured)
+    assert {"reset", "predict", "detect", "respond", "solve", "truncate", "record"} <= set(captured)
+    for start, end in itertools.pairwise(line(y) for y in np.linspace(-0.4, 0.2, 7)):
+        assert simulation.cut(0, start, end)
+        simulation.step()
+    assert all(in_place)
+    now = simulation._pipeline._graphs._captured
+    assert all(now[name] is graph for name, graph in captured.items())
+
+
+def test_cuts_on_the_gpu_that_are_undone_were_never_made(cuda, in_place):
+    simulation, twin = block(cuda), block(cuda)
+    way = [line(y) for y in np.linspace(-0.6, 0.3, 10)]
+    for one in (simulation, twin):
+        one.cut(0, way[0], way[2])
+        one.step()
+    solve = simulation.phases["solve"]
+
+    def cut_and_fail(_pipeline) -> None:
+        simulation.cut(0, way[2], way[3])
+        simulation.cut(0, way[3], way[5])
+        raise TangereError("on purpose")
+
+    simulation.phases["solve"] = cut_and_fail
+    with pytest.raises(TangereError, match="on purpose"):
+        simulation.step()
+    simulation.phases["solve"] = solve
+    check_same_as_laid_out_anew(simulation)
+    for start, end in itertools.pairwise(way[2:]):
+        for one in (simulation, twin):
+            one.cut(0, start, end)
+            one.step()
+        check_same_as_laid_out_anew(simulation)
+        assert np.abs(simulation.positions - twin.positions).max() < 1e-7  # sums are taken in any order
+    assert all(in_place)
+
+
+def test_a_blade_cuts_on_the_gpu_as_on_the_cpu(cuda, in_place):
+    """Pressed on by its edge: many small cuts, and contacts of its flanks."""
+    ends = []
+    for device in (cuda, "cpu"):
+        solid = solid_block((6, 3, 3), size=(2.0, 1.0, 1.0))
+        body = Body(solid, cuttable=True, density=1.0, fixed=solid.vertices[:, 2] < -0.499)
+        blade = Blade.wedge(length=1.4, height=1.4, thickness=0.05, toughness=60.0, at=(0.0, 0.0, 0.52))
+        simulation = Simulation([body, blade], friction=0.1, device=device)
+        simulation[1].drive([0.0, 0.0, -0.5])
+        for _ in range(25):
+            simulation.step()
+            assert not overlaps(simulation)
+        ends.append(simulation)
+    there, here = ends
+    assert any(in_place)
+    assert len(there.bodies[0].shape.tets) == len(here.bodies[0].shape.tets) > len(solid.tets)
+    assert np.abs(there[0].positions - here[0].positions).max() < 1e-6
