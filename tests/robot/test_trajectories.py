@@ -315,6 +315,39 @@ def test_the_gpu_agrees_with_the_cpu(rng):
     assert (cpu.segments.clearance_lower <= cuda.segments.clearance_upper + 1e-9).all()
 
 
+@pytest.mark.cuda
+@pytest.mark.parametrize("block", [1 << 20, 1 << 12])
+def test_the_gpu_agrees_with_the_cpu_about_thousands_of_segments(rng, monkeypatch, block):
+    """More questions than there are blocks for, so that they are searched in rounds; in one part and in many."""
+    monkeypatch.setattr("tangere.robot.trajectory_checker.CUDA_BLOCK", block)
+    q = trajectories(rng, ARM, 300, 8)
+    cell = tg.robot.Workcell({"": ARM}, world=WORLD)
+    cpu, cuda = (
+        tg.robot.TrajectoryChecker(cell, ARM.default_allowed(), device=device).check(q, tolerance=1e-6)
+        for device in ("cpu", "cuda")
+    )
+    assert (cpu.segments.status == cuda.segments.status).all()
+    both = np.isfinite(cpu.segments.time)
+    assert 0 < both.sum() < both.size
+    assert (cpu.segments.time[both] <= cuda.segments.time_upper[both]).all()
+    assert (cuda.segments.time[both] <= cpu.segments.time_upper[both]).all()
+    assert np.abs(cpu.contacts.gap - cuda.contacts.gap).max() <= 2e-6
+
+
+@pytest.mark.parametrize("rows", [2, 5, 1000])
+def test_boxes_about_whole_bodies_leave_the_same_for_any_number_of_threads_of_a_step(rng, monkeypatch, rows):
+    """Where a GPU has threads left several look at the pairs of one step."""
+    monkeypatch.setattr("tangere.query.articulated.pair_questions.rows_of_step", lambda device, steps, pairs: rows)
+    q = trajectories(rng, ARM, 2, 4)
+    cell = tg.robot.Workcell({"": ARM}, world=WORLD)
+    many = tg.robot.TrajectoryChecker(cell, ARM.default_allowed(), device="cpu").check(q, tolerance=1e-6)
+    monkeypatch.undo()
+    one = tg.robot.TrajectoryChecker(cell, ARM.default_allowed(), device="cpu").check(q, tolerance=1e-6)
+    assert 0 < (one.segments.status != Status.FREE).sum() < one.segments.status.size
+    assert (many.segments.status == one.segments.status).all()
+    assert (many.segments.time == one.segments.time).all()
+
+
 def test_round_things_and_ground_in_the_world_are_met_as_what_they_are():
     """The oracle: where a tool that slides straight meets a sphere, a capsule, a cone, a box and a slope of ground."""
     arm = tg.robot.generate.arm()

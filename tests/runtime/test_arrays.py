@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from tangere.runtime import InputError, as_indices, as_points, choose_device, like, to_numpy
+from tangere.runtime import InputError, as_indices, as_points, choose_device, fetched, like, to_numpy
 
 CPU = wp.get_device("cpu")
 
@@ -184,3 +184,11 @@ def test_numpy_comes_back_from_anything(rng):
 def test_numbers_of_a_list_that_do_not_fit_are_refused(data, kind):
     with pytest.raises(InputError, match="rows is not an array of numbers"):
         to_numpy(data, "rows", kind)
+
+
+def test_rows_are_fetched_from_where_they_are(device):
+    """As NumPy has them: slices with and without steps, numbers in any order, and none."""
+    numbers = np.arange(40.0).reshape(20, 2)
+    array = wp.array(numbers, dtype=wp.vec2d, device=device)
+    for rows in (slice(5), slice(3, 17, 4), slice(None, None, 7), slice(0), np.array([19, 0, 7, 7]), np.arange(0)):
+        assert fetched(array, rows).tolist() == numbers[rows].tolist()

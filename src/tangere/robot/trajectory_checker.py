@@ -37,8 +37,8 @@ from tangere.runtime import (
     whole,
 )
 
-#: Questions, pairs times steps, that are asked at once.
-BLOCK = 1 << 15
+#: Questions, pairs times steps, that are asked at once: what a cache holds, and what keeps a GPU busy.
+BLOCK, CUDA_BLOCK = 1 << 15, 1 << 20
 #: Steps of each trajectory that are asked at first where the first contact is enough, and how that grows.
 FIRST_WAVE, GROWTH = 2, 2
 #: A joint turns by no more than this in a segment [rad].
@@ -97,7 +97,8 @@ class TrajectoryChecker(NonCopyable):
         self.joint_names = tuple(names)
         self._breaks = cell.breaks()
         self._queries: ArticulatedQueries | None = None
-        self._largest = max(BLOCK // max(len(self.pairs), 1), 1)
+        block = CUDA_BLOCK if self.device.is_cuda else BLOCK
+        self._largest = max(block // max(len(self.pairs), 1), 1)
 
     def __repr__(self) -> str:
         return f"TrajectoryChecker({len(self.cell.names)} bodies, {len(self.pairs)} pairs, on {self.device})"

@@ -47,6 +47,17 @@ def device_of(array: wp.array) -> wp.Device:
     return device
 
 
+def fetched(array: wp.array, rows: slice | np.ndarray) -> np.ndarray:
+    """Some rows of an array, in main memory: a view of a slice on CPUs, and nothing but these rows from elsewhere."""
+    device = device_of(array)
+    if device.is_cpu:
+        return array.numpy()[rows]
+    if isinstance(rows, slice) or not len(rows):
+        return array[rows if isinstance(rows, slice) else slice(0)].numpy()
+    chosen: Any = array[wp.array(rows, dtype=wp.int32, device=device)]
+    return chosen.numpy()
+
+
 def as_points(data: Arrays, name: str, device: wp.Device, width: int | None = None) -> wp.array:
     """`data` as a contiguous array of `wp.vec3d` on `device`: shape (n,), or (n, width) if a width is given.
 

@@ -26,12 +26,15 @@ from tangere.query.articulated.questions import (
     write_step_motions,
 )
 from tangere.query.first_contact.rigid.bodies import Forest
-from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch
-from tangere.runtime import InputError, NonCopyable, launch, offsets
+from tangere.query.first_contact.rigid.conservative_advancement import Pair, QueryArrays, RigidQuery
+from tangere.query.first_contact.rigid.query_batch import TOLERANCE
+from tangere.runtime import InputError, NonCopyable, fetched, launch, offsets
 from tangere.shape.mesh import Mesh
 
 #: Queries, and steps, worth a thread when they are written.
 QUERIES, STEPS = 256, 8
+#: Threads that look at boxes about whole bodies on CUDA, about: each needs a row of a kilobyte to itself.
+THREADS = 1 << 17
 _MOTION = RigidMotion.numpy_dtype()
 
 
@@ -68,9 +71,9 @@ class PairQuestions(NonCopyable):
         self._forest = Forest.of(distinct, device)
         self._extent = np.array([mesh.extent for mesh in self.meshes])
         width, count = self.layout.width, len(pairs)
-        self._parts = 1 if device.is_cpu else count
+        self._parts = rows_of_step(device, steps, count)
         self.motions = wp.zeros(steps * width, dtype=RigidMotion, device=device)
-        self._roots = RigidQueryBatch(self._forest, self._forest, steps * self._parts, self.motions, device)
+        self._roots = self._root_arrays(steps * self._parts)
         self._kept = wp.zeros(steps * count, dtype=wp.int32, device=device)
         self.rows = wp.zeros(steps * count, dtype=wp.int32, device=device)
         self._worst = wp.zeros(steps * self._parts, dtype=wp.float64, device=device)
@@ -130,9 +133,9 @@ class PairQuestions(NonCopyable):
         self.asked = count
         launch(write_step_motions, count * width, [self._frames, values], [self.motions], device=self.device)
         bodies = len(self.meshes)
-        inputs = [self._bodies, width, self._roots.arrays]
+        inputs = [self._bodies, width, self._roots]
         launch(place_bodies, count * bodies, inputs, [self._balls], device=self.device, grain=QUERIES)
-        inputs = [self.table, self._balls, bodies, width, self._parts, float(beyond), self._roots.arrays]
+        inputs = [self.table, self._balls, bodies, width, self._parts, float(beyond), self._roots]
         outputs = [self._kept, self._worst]
         launch(cull_step_pairs, count * self._parts, inputs, outputs, device=self.device, grain=STEPS)
         self.given_tolerance = tolerance
@@ -149,11 +152,11 @@ class PairQuestions(NonCopyable):
 
     def starts(self) -> np.ndarray:
         """(steps + 1,) the first query about each step."""
-        return np.append(self.offsets.numpy()[:: len(self.pairs)], self.total)
+        return np.append(fetched(self.offsets, slice(None, None, len(self.pairs))), self.total)
 
     def expanded(self, first: np.ndarray, count: np.ndarray) -> np.ndarray:
         """What is left, for parts: step * parts + part, rising, where those of a pair are `count` from `first` on."""
-        rows = self.rows.numpy()[: self.total]
+        rows = fetched(self.rows, slice(self.total))
         step = rows // len(self.pairs)
         pair = rows - step * len(self.pairs)
         many = count[pair]
@@ -179,6 +182,16 @@ class PairQuestions(NonCopyable):
                 f"tolerance {tolerance!r} is below 1e-12 of the size of a pair, its motion included: rounding would"
                 f" hide contacts; at least {worst:.3g} is possible"
             )
+
+    def _root_arrays(self, rows: int) -> Any:
+        """Where boxes about whole bodies are asked about, a row for each thread."""
+        arrays: Any = QueryArrays()
+        arrays.queries = wp.zeros(rows, dtype=RigidQuery, device=self.device)
+        arrays.pairs = wp.zeros(rows, dtype=Pair, device=self.device)
+        arrays.motions = self.motions
+        arrays.nodes_a = arrays.nodes_b = self._forest.nodes
+        arrays.corners_a = arrays.corners_b = self._forest.corners
+        return arrays
 
     def _pair_table(self) -> Any:
         """What is the same for all steps, but for lengths."""
@@ -249,12 +262,16 @@ class PairQuestions(NonCopyable):
         shared, root = self.layout.shared[pairs], self.layout.root[pairs]
         if not shared.any():
             return
-        motions = self.motions.numpy()
         for cut in np.unique(shared[shared > 0]):
             rows = np.flatnonzero(shared == cut)
             first = steps[rows] * self.layout.width + root[rows]
-            chain = motions[(first[:, None] + np.arange(cut)).reshape(-1)]
-            pose = motions_of(chain.copy(), int(cut)).pose(details["time"][rows])
+            chain = fetched(self.motions, (first[:, None] + np.arange(cut)).reshape(-1))
+            pose = motions_of(chain, int(cut)).pose(details["time"][rows])
             for name in ("point_a", "point_b"):
                 details[name][rows] = np.einsum("nij,nj->ni", pose[:, :3, :3], details[name][rows]) + pose[:, :3, 3]
             details["normal"][rows] = np.einsum("nij,nj->ni", pose[:, :3, :3], details["normal"][rows])
+
+
+def rows_of_step(device: wp.Device, steps: int, pairs: int) -> int:
+    """How many threads look at the pairs of a step."""
+    return 1 if device.is_cpu else min(max(THREADS // steps, 1), pairs)

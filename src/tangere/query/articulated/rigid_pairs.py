@@ -19,7 +19,7 @@ from tangere.query.contacts.record import Contacts
 from tangere.query.first_contact.rigid.bodies import Forest
 from tangere.query.first_contact.rigid.details import contacts_of_batch
 from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
-from tangere.runtime import launch
+from tangere.runtime import fetched, launch
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -92,7 +92,7 @@ class RigidPairs:
     def hits(self) -> np.ndarray:
         """The time of the first contact of every pair in every step, (steps, pairs), > 1 for none; after `search`."""
         times = np.full(self.questions.asked * len(self.parts), 2.0)
-        times[self._rows.numpy()[: self.total]] = self._batch.fetched_hits()["time"]
+        times[fetched(self._rows, slice(self.total))] = self._batch.fetched_hits()["time"]
         return times.reshape(self.questions.asked, -1)
 
     def details(self, steps: np.ndarray, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray, Contacts]:
@@ -112,7 +112,7 @@ class RigidPairs:
         Each (steps,). `ask` must have been told of what is nearer than (1 - accuracy) times the bounds.
         """
         tolerances = np.full(len(bounds), self.questions.tolerances.min())
-        rows, count = self._rows.numpy()[: self.total], len(self.parts)
+        rows, count = fetched(self._rows, slice(self.total)), len(self.parts)
 
         def like(query: np.ndarray) -> np.ndarray:
             wanted = np.arange(len(bounds)) * count + rows[query] % count
@@ -153,15 +153,15 @@ class RigidPairs:
 
     def _begin(self) -> np.ndarray:
         """(steps + 1,) the first query about each step."""
-        return np.append(self._starts.numpy()[:: self._stride][: self.questions.asked], self.total)
+        asked = self.questions.asked
+        return np.append(fetched(self._starts, slice(0, asked * self._stride, self._stride)), self.total)
 
     def _step_hits(self) -> np.ndarray:
         count = len(self.parts)
         inputs = [count, self.total, self._rows, self._starts, self._stride, self._table.smooth, self._batch.hits]
         asked = self.questions.asked
         launch(find_step_hits, asked, inputs, [self._hits], device=self.device, grain=QUERIES)
-        hits = self._host_hits if self.device.is_cpu else self._hits.numpy()
-        return hits[:asked]
+        return self._host_hits[:asked] if self.device.is_cpu else fetched(self._hits, slice(asked))
 
     def _pair_table(self) -> Any:
         """What is the same for all steps, but for lengths and clocks."""
@@ -193,12 +193,12 @@ class RigidPairs:
 
     def _moving_pair(self, row: int) -> tuple[Moving, Moving]:
         """The bodies of a query, in the frame of their ancestor."""
-        step, pair = divmod(int(self._rows.numpy()[row]), len(self.parts))
+        step, pair = divmod(int(fetched(self._rows, slice(row, row + 1))[0]), len(self.parts))
         bodies, layout = [], self.questions.layout
-        motions, owner = self.questions.motions.numpy(), self.owner[pair]
+        owner = self.owner[pair]
         for side in range(2):
             first = step * layout.width + layout.first[owner, side]
             links = int(layout.links[owner, side])
-            motion = motions_of(motions[first : first + links].copy(), links, ())
+            motion = motions_of(fetched(self.questions.motions, slice(first, first + links)).copy(), links, ())
             bodies.append(self.meshes[self.parts[pair, side]].moving(motion))
         return bodies[0], bodies[1]

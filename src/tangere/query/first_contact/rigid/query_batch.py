@@ -29,7 +29,7 @@ from tangere.query.first_contact.rigid.details import ContactDetail, describe
 from tangere.query.first_contact.rigid.traversal import COUNTERS, MEETS, NO_HIT, NO_TRIANGLE, EarliestHit
 from tangere.query.intersection.posed import as_posed, paired
 from tangere.query.intersection.traversal import meshes_meet
-from tangere.runtime import InputError, PreparedLaunch, launch, load, thread_count
+from tangere.runtime import InputError, PreparedLaunch, fetched, launch, load, thread_count
 from tangere.shape import Moving
 
 #: On CUDA so many queries at most are searched by a block each, more in rounds over all of them (decision 16).
@@ -62,9 +62,8 @@ class RigidQueryBatch:
         self.cones.first_b, self.cones.vectors_b = b.cones if recession else no_cones(device)
         self._culled: Any = False  #: which queries use the cones
         self.queries = wp.zeros(room, dtype=RigidQuery, device=device)
-        if isinstance(motions, int):
-            motions = wp.zeros(motions, dtype=RigidMotion, device=device)
-        self.motions: Any = motions
+        own = isinstance(motions, int)
+        self.motions: Any = wp.zeros(motions, dtype=RigidMotion, device=device) if own else motions
         self._start = None
         if recession:
             sides = (StartSide(forest.nodes, forest.corners, forest.vertices) for forest in (a, b))
@@ -77,7 +76,7 @@ class RigidQueryBatch:
         # What NumPy reads and writes: the arrays themselves on the CPU (a view takes Warp 20 us to make), else mirrors
         # of them in main memory, kept for the same reason.
         self._mirrors: dict[Any, wp.array] = {}
-        self.host_motions = self._host(self.motions)
+        self.host_motions = self._host(self.motions if own else self.motions[:0])
         self._in_rows = [self._host(array) for array in (self.queries, self.hits, self.details, self.counters)]
         self._kept_tolerances = self.pairs.numpy()["tolerance"] if device.is_cpu else None
         self.take(room)
@@ -97,12 +96,13 @@ class RigidQueryBatch:
 
     def take_rows(self, other: RigidQueryBatch, rows: np.ndarray) -> None:
         """Ask again what another batch about the same motions asked in `rows`, and keep what it found there."""
-        other._fetched(other.queries, other.host_queries)
-        found = other.fetched_hits()
         self.take(len(rows))
-        self.host_queries[:], self.host_hits[:] = other.host_queries[rows], found[rows]
-        self._to_device(self.queries, self.host_queries)
-        self._to_device(self.hits, self.host_hits)
+        for own, kept, given in (
+            (self.queries, self.host_queries, other.queries),
+            (self.hits, self.host_hits, other.hits),
+        ):
+            kept[:] = fetched(given, rows)
+            self._to_device(own, kept)
         self.prepare()
 
     def arrays_of(self, queries: wp.array, motions: wp.array, pairs: wp.array) -> Any:
