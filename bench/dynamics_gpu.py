@@ -1,7 +1,8 @@
 """Many copies of one small world on a CUDA device: steps of worlds in a second.
 
 4,096 worlds of ten bodies fall, tumble and settle in one batch; MuJoCo-Warp, where it is installed, steps the same
-scene beside it. Skipped on a machine without a GPU.
+scene beside it, with the same velocities at the start. Then one world: 1,000 boxes fall into a bin and come to rest, in
+700 steps or as many as four minutes have. Skipped on a machine without a GPU.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from bench.harness import Report, SkippedError, count, seconds
-from tangere.dynamics import Body, World
+from tangere.dynamics import Body, World, scenes
 from tangere.motion import Rest
 from tangere.query.intersection import intersects
 from tangere.shape import generate
@@ -21,6 +22,8 @@ FEATURES: list[str] = []
 
 BODIES, DT = 10, 0.01
 SIZE = (0.5, 0.4, 0.3)
+#: Steps of the pile, how long it may take [s], and the stretches that are told.
+PILE_STEPS, PILE_TIME, STRETCH = 700, 240.0, 50
 
 
 def scene(device: str) -> World:
@@ -45,7 +48,7 @@ def run(report: Report, quick: bool = False) -> None:
         world = scene("cuda:0")
         copies = world.copies(worlds)
         speeds = copies.velocities
-        speeds[:, 1:, :3] += np.random.default_rng(0).normal(0.0, 0.5, (worlds, BODIES, 3))
+        speeds[:, 1:, :3] += first_speeds(worlds)
         copies.set_state(velocities=speeds)
         copies.step()
         spent, phases, parts, lost = [], {}, 0, 0.0
@@ -66,11 +69,50 @@ def run(report: Report, quick: bool = False) -> None:
     report.table(columns, rows)
     told = _mujoco_warp(4096 if not quick else 64, steps)
     report.note(told or "MuJoCo-Warp is not installed here.")
+    _settle(report, 1000 if not quick else 50, PILE_STEPS if not quick else 20)
+
+
+def first_speeds(worlds: int) -> np.ndarray:
+    """(worlds, bodies, 3) of the boxes [m/s]."""
+    return np.random.default_rng(0).normal(0.0, 0.5, (worlds, BODIES, 3))
+
+
+def _settle(report: Report, boxes: int, steps: int) -> None:
+    """A pile that comes to rest, on the device."""
+    world = scenes.pile(boxes, device="cuda:0")
+    world.step()
+    spent: list[float] = []
+    phases: dict[str, float] = {}
+    while len(spent) < steps and sum(spent) < PILE_TIME:
+        began = time.perf_counter()
+        world.step()
+        wp.synchronize()
+        spent.append(time.perf_counter() - began)
+        for name, value in world.timings.items():
+            phases[name] = phases.get(name, 0.0) + value
+    dearest = max(float(np.mean(spent[k : k + STRETCH])) for k in range(max(1, len(spent) - STRETCH + 1)))
+    shares = ", ".join(f"{name} {100.0 * value / sum(spent):.0f} %" for name, value in phases.items())
+    told, fastest = world.truncation, float(np.abs(world.velocities[:, :3]).max())
+    report.section(f"{boxes:,} boxes come to rest")
+    report.table(
+        ["steps", "a step", f"the dearest {STRETCH}", "time lost", "intersections", "at most in the end", "phases"],
+        [
+            [len(spent), seconds(float(np.mean(spent))), seconds(dearest), f"{told.all_lost_time:.3g} s"]
+            + [_crossings(world.poses, world), f"{fastest:.2g} m/s", shares]
+        ],
+    )
 
 
 def _crossings(poses: np.ndarray, world: World) -> int:
+    """Pairs that meet by the exact test."""
     moving = [body.mesh.moving(Rest(pose)) for body, pose in zip(world.bodies, poses, strict=True)]
-    return sum(bool(intersects(moving[i], moving[j], device="cpu")) for i in range(len(moving)) for j in range(i))
+    boxes = np.array([body.mesh.at(pose).bounds for body, pose in zip(world.bodies, poses, strict=True)])
+    found = 0
+    for i in range(len(moving)):
+        near = ((boxes[:i, 0] <= boxes[i, 1]) & (boxes[i, 0] <= boxes[:i, 1])).all(axis=1)
+        pairs = [j for j in np.flatnonzero(near) if world.bodies[i].moves or world.bodies[j].moves]
+        found += sum(bool(intersects(moving[i], moving[j], device="cpu")) for j in pairs)
+    return found
 
 
 def _mujoco_warp(worlds: int, steps: int) -> str | None:
@@ -92,7 +134,10 @@ def _mujoco_warp(worlds: int, steps: int) -> str | None:
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     there = mujoco_warp.put_model(model)
-    state = mujoco_warp.put_data(model, data, nworld=worlds, nconmax=400 * worlds, njmax=400)
+    state = mujoco_warp.put_data(model, data, nworld=worlds, nconmax=100, njmax=400)
+    speeds = np.zeros((worlds, BODIES, 6), np.float32)
+    speeds[..., :3] = first_speeds(worlds)
+    state.qvel.assign(speeds.reshape(worlds, 6 * BODIES))
     mujoco_warp.step(there, state)
     wp.synchronize()
     began = time.perf_counter()

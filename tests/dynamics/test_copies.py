@@ -76,6 +76,29 @@ def test_each_copy_goes_its_own_way():
     assert set(copies.timings) == {"predict", "gather", "respond", "walk", "truncate", "record"}
 
 
+def test_a_copy_that_runs_into_something_changes_no_other(device):
+    """What is hit is solved for again, in its own copy only: the other one has the bits that it has without."""
+    world, found = small_world(device), []
+    world.run(0.4)  # all has come down
+    for speed in (0.0, 50.0):
+        copies = world.copies(2)
+        poses, speeds = copies.poses, copies.velocities
+        poses[1, 3, 2, 3] = 3.0  # a box from above
+        speeds[1, 3] = [0.3, 0.2, -speed, 3.0, 2.0, 1.0]
+        copies.set_state(poses=poses, velocities=speeds)
+        again = 0
+        for _ in range(10):
+            copies.step()
+            again += copies.truncation.solved_again
+            assert copies.truncation.parts == 1
+        found.append((again, copies.poses, copies.velocities))
+    assert found[0][0] == 0 < found[1][0]
+    np.testing.assert_array_equal(found[0][1][0], found[1][1][0])
+    np.testing.assert_array_equal(found[0][2][0], found[1][2][0])
+    assert np.abs(found[0][1][1] - found[1][1][1]).max() > 0.1
+    assert meeting(copies, world.bodies, 1) == []
+
+
 def test_copies_stand_on_ground():
     field = tg.Heightfield(np.zeros((21, 21)), 0.5)
     world = World([Body(field), Body(tg.Cylinder(0.3, 0.6), at(5.0, 5.0, 0.5), name="barrel")], device="cpu")

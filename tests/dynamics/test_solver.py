@@ -173,6 +173,72 @@ def test_an_answer_is_a_good_start_for_the_next_step(device):
         assert again.report.iterations[0] <= 0.1 * first.report.iterations[0]
 
 
+def test_islands_without_new_contacts_keep_their_answer(device):
+    """Two particles on the ground; a wall in the way of the second is new."""
+    sides = np.array([UP, UP, [-1.0, 0.0, 0.0]])
+    velocity = np.zeros((2, 6))
+    velocity[:, :3] = [[0.3, 0.0, -0.1], [0.5, 0.0, -0.1]]
+    one = {"inverse_mass": np.ones(2), "inverse_inertia": np.zeros((2, 3, 3))}
+    place = wp.get_device(device)
+    rows = contact_rows(place, body_a=[0, 1, 1], arm_a=np.zeros((3, 3)), frame=frames(sides), friction=[0.5, 0.5, 0.0])
+    solver = Solver(device=device)
+    solver.solve(rigid_bodies(place, velocity=velocity, **one), rows, 2)
+    kept = rows.impulse.numpy()
+    kept[0] *= 1.5  # not what another solve would come to
+    rows.impulse.assign(kept)
+    bodies = rigid_bodies(place, velocity=velocity, **one)
+    report = solver.solve(bodies, rows, 3, since=2)
+    assert report.iterations[0] == 0 < report.iterations[1]
+    assert report.residual[0] > 0.01 > 1e-9 > report.residual[1]
+    np.testing.assert_array_equal(rows.impulse.numpy()[0], kept[0])
+    np.testing.assert_allclose(bodies.velocity.numpy()[0, :3], [0.3 - 0.05 * 1.5, 0.0, 0.05], atol=1e-12)
+    np.testing.assert_allclose(bodies.velocity.numpy()[1, :3], 0.0, atol=1e-9)
+    assert solver.solve(bodies, rows, 3).iterations[0] > 0
+
+
+def jointed_heaps(rng) -> Problem:
+    """Two heaps of which only the first is large, with bodies that are tied to each other and to the world."""
+    problem, small = heap(400), heap(40, seed=1)
+    count = len(problem.bodies["inverse_mass"])
+    for name, column in small.bodies.items():
+        problem.bodies[name] = np.concatenate([problem.bodies[name], column])
+    for name, column in small.rows.items():
+        moved = np.where(column >= 0, column + count, -1) if name.startswith("body") else column
+        problem.rows[name] = np.concatenate([problem.rows[name], moved])
+    ties = np.array([[3, 20], [11, -1], [20, 21], [3, 40], [count + 1, count + 2]])
+    jacobian = rng.normal(0.0, 1.0, (2, len(ties), 6))
+    problem.joints = {"body_a": ties[:, 0], "body_b": ties[:, 1], "jacobian_a": jacobian[0], "jacobian_b": jacobian[1]}
+    problem.joints["bias"] = rng.normal(0.0, 0.01, len(ties))
+    return problem
+
+
+@pytest.mark.parametrize("make", [lambda rng: tower(80), lambda rng: wall(8, 6), lambda rng: heap(400), jointed_heaps])
+def test_large_islands_by_levels_have_the_bits_of_one_row_after_the_other(make, rng):
+    """As blocks of threads of a GPU solve them; here a block has one thread."""
+    problem, found = make(rng), []
+    for blocks in (False, True):
+        solver = Solver(device="cpu", sweeps=60)
+        if blocks:
+            solver._use_blocks()
+        found.append(problem.solve_by(solver))
+    for name in ("velocity", "impulse", "joint_impulse"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+    np.testing.assert_array_equal(found[0].report.residual, found[1].report.residual)
+    np.testing.assert_array_equal(found[0].report.iterations, found[1].report.iterations)
+    islands, levels = solver.islands, solver._large._levels.arrays
+    contacts, joints = islands.read("contact_first", 2)[1], islands.read("joint_first", 2)[1]
+    rows, ends = contacts + joints, []
+    for side in ("body_a", "body_b"):
+        tied = problem.joints[side][islands.read("joint_order", joints)] if joints else np.zeros(0, int)
+        ends.append(np.concatenate([tied, problem.rows[side][islands.read("contact_order", contacts)]]))
+    ends, level = np.array(ends), levels.level.numpy()[:rows]
+    assert sorted(levels.order.numpy()[:rows]) == list(range(rows))
+    for number in range(levels.count.numpy()[0]):
+        of_level = ends[:, level == number].ravel()
+        of_level = of_level[of_level >= 0]
+        assert 0 < len(of_level) == len(set(of_level))  # no two share a body
+
+
 def test_the_bits_are_the_same_for_any_number_of_threads(device):
     problem = Problem(boxes(0))
     parts = [heap(30, seed=k) for k in range(6)] + [tower(30), tower(2)]

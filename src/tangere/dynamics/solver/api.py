@@ -18,9 +18,9 @@ import numpy as np
 import warp as wp
 
 from tangere.dynamics.solver.chosen_islands import MOST_ITERATIONS, ChosenIslands, InteriorOptions
-from tangere.dynamics.solver.gauss_seidel import NOT_FINITE, STAGNANT, IslandReport, SweepOptions, sweep_islands
+from tangere.dynamics.solver.gauss_seidel import NOT_FINITE, SOLVED, STAGNANT, IslandReport, SweepOptions, sweep_islands
 from tangere.dynamics.solver.growing_struct import GrowingStruct, address_of
-from tangere.dynamics.solver.islands import Islands
+from tangere.dynamics.solver.islands import NONE, Islands
 from tangere.dynamics.solver.problem import ContactRowArrays, JointRowArrays, RigidBodyArrays, reserve
 from tangere.dynamics.solver.whitened_rows import (
     WhitenedRows,
@@ -57,6 +57,8 @@ HEADWAY = 0.3
 MOST_PRODUCTS = 5.0
 #: Islands of more rows are swept to the end before they may go to the interior point: of many bodies most tumble.
 PATIENT = 200
+#: Threads of a GPU for each island, of which one works: in a warp of their own, islands do not wait for each other.
+WARP = 32
 #: Rows worth a CPU thread: a hundred sweeps over them take as long as it takes to wake one.
 ROWS_A_THREAD = 64
 
@@ -121,9 +123,14 @@ class Solver(NonCopyable):
         self._chosen = ChosenIslands(self.device, MOST_PRODUCTS if self.method == "auto" else np.inf)
         self._sliding = wp.full(1, SLIDING_PART, dtype=wp.float64, device=self.device)
         self._thorough = False
+        self._apart = WARP if self.device.is_cuda else 1
+        self._large: Any = None
+        self._since, self._host_since = wp.zeros(1, dtype=wp.int32, device=self.device), 0
         self._opening, self._polishing, self._interior = self._options()
         self._launches: dict[str, PreparedLaunch] = {}
         self._key: tuple = ()
+        if self.device.is_cuda:
+            self._use_blocks()
 
     @property
     def islands(self) -> Islands:
@@ -150,12 +157,15 @@ class Solver(NonCopyable):
         count: int | None = None,
         joints: JointRowArrays | None = None,
         joint_count: int | None = None,
+        since: int = 0,
     ) -> SolverReport:
         """Change the velocities of `bodies` and the impulses of the rows from free to solved.
 
         Args:
             contacts, joints: rows; their impulses are where the solver begins.
             count, joint_count: how many of them count; None means as many as there is room for.
+            since: contacts before this one were solved for in the last solve, from the same velocities and with the
+                same joints: islands that have got no others keep the answer they have. 0 means that all are new.
         """
         body_count = len(bodies.inverse_mass)
         if contacts is None:
@@ -176,14 +186,20 @@ class Solver(NonCopyable):
             launches["bodies"](body_count)
             launches["contacts"](count)
             launches["joints"](joint_count)
+            if since != self._host_since:
+                self._since.fill_(since)
+                self._host_since = since
             sweeps = launches["sweeps"]
             sweeps.grain = max(1, islands * ROWS_A_THREAD // (count + joint_count))
-            sweeps(islands)
+            sweeps(islands * self._apart)
+            if self._large is not None and self._islands.largest(islands) > PATIENT:
+                about = (self._islands.arrays, self._rows.struct, self._opening, self._report.struct)
+                self._large.sweep(*about, islands, count, joint_count)
             status = self._report.read("status", islands)
             if (status == NOT_FINITE).any():
                 self._refuse_not_finite(bodies, contacts, joints)
             everything = self.method == "interior_point"
-            chosen = np.arange(islands) if everything else np.flatnonzero(status == STAGNANT)
+            chosen = np.flatnonzero(status != SOLVED if everything else status == STAGNANT)
             if len(chosen):
                 options = (self._polishing, self._interior, self._report.struct)
                 interior = self._chosen.solve(chosen, self._islands, self._rows.struct, *options, counts, key)
@@ -199,6 +215,7 @@ class Solver(NonCopyable):
         for sweeps in (opening, polishing):
             sweeps.most, sweeps.tolerance, sweeps.good = self.sweeps, self.tolerance, 0.0
             sweeps.sliding, sweeps.patient = self._sliding, PATIENT
+            sweeps.since, sweeps.apart, sweeps.alone = self._since, self._apart, NONE
         if self.method == "auto":
             opening.good = GOOD
         if self.method == "interior_point":
@@ -210,6 +227,12 @@ class Solver(NonCopyable):
         if interior.convex:  # the first problem is the answer
             interior.rounds, interior.sweeps = 1, 0
         return opening, polishing, interior
+
+    def _use_blocks(self) -> None:
+        """From now on leave islands of many rows to blocks of threads."""
+        from tangere.dynamics.solver.cuda.block_sweeps import LargeIslands
+
+        self._large, self._opening.alone = LargeIslands(self.device), PATIENT
 
     def _prepared(self, bodies: Any, contacts: Any, joints: Any, key: tuple) -> dict[str, PreparedLaunch]:
         """The launches over these arrays; made anew when one of them is another."""

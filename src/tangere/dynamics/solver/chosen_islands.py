@@ -121,7 +121,9 @@ class ChosenIslands:
         factor.reserve(bodies=counts["bodies"], blocks=total)
         state.reserve(**counts)
         arguments = [islands.arrays, rows, order.struct, factor.struct, state.struct, sweeps, options, report]
-        self._solve_launch.run(len(chosen), (*key, order.version, factor.version, state.version), arguments)
+        self._solve_launch.run(
+            len(chosen) * sweeps.apart, (*key, order.version, factor.version, state.version), arguments
+        )
         return int(affordable.sum())
 
 
@@ -210,7 +212,9 @@ def _solve_chosen(
     report: IslandReport,
 ):
     """A chosen island, on one thread."""
-    q = first + wp.tid()
+    q = (first + wp.tid()) / sweeps.apart
+    if (first + wp.tid()) % sweeps.apart != 0:
+        return
     k = order.chosen[q]
     at = island_range(islands, k)
     affordable = order.blocks[q] >= 0
@@ -238,6 +242,8 @@ def _solve_chosen(
         else:  # the sweeps that were given up
             most_sweeps = sweeps.most - report.iterations[k]
             rounds = options.rounds
+            if most_sweeps <= 0:
+                return
         swept = int(0)
         worst = wp.float64(1.0)
         while swept < most_sweeps and worst > sweeps.tolerance:

@@ -40,10 +40,10 @@ LITTLE = wp.constant(wp.float64(0.2))
 _TINY = wp.constant(wp.float64(1.0e-100))
 
 #: Why an island's sweeps ended: no row changed by more than the tolerance; all were made; they made no more headway;
-#: a number in the island is not finite.
-CONVERGED, EXHAUSTED, STAGNANT, NOT_FINITE = 0, 1, 2, 3
-_CONVERGED, _EXHAUSTED, _STAGNANT, _NOT_FINITE = (
-    wp.constant(CONVERGED), wp.constant(EXHAUSTED), wp.constant(STAGNANT), wp.constant(NOT_FINITE),
+#: a number in the island is not finite; none was made, since nothing is new.
+CONVERGED, EXHAUSTED, STAGNANT, NOT_FINITE, SOLVED = 0, 1, 2, 3, 4
+_CONVERGED, _EXHAUSTED, _STAGNANT, _NOT_FINITE, _SOLVED = (
+    wp.constant(CONVERGED), wp.constant(EXHAUSTED), wp.constant(STAGNANT), wp.constant(NOT_FINITE), wp.constant(SOLVED),
 )  # fmt: skip
 
 
@@ -56,6 +56,9 @@ class SweepOptions:
     good: wp.float64  # residual that sweeps must be able to reach, else they are given up [m/s]; 0: never
     patient: wp.int32  # islands of more rows are swept to the end before that
     sliding: wp.array[wp.float64]  # (1,) residuals below this part of the speed of sliding contacts are good as well
+    since: wp.array[wp.int32]  # (1,) contacts from here on are new: islands without any stay as they are; 0: all are
+    apart: wp.int32  # an island every so many threads
+    alone: wp.int32  # islands of more rows are not for one thread, but for a block of them
 
 
 @wp.struct
@@ -247,6 +250,17 @@ def sweep(
     return worst
 
 
+@wp.func
+def is_solved(islands: IslandArrays, k: int, since: int) -> bool:
+    """Whether an island has been solved with the contacts it has: those before `since`, of which the last is last."""
+    end = islands.contact_first[k + 1]
+    if since == 0:
+        return False
+    if end == islands.contact_first[k]:
+        return True
+    return islands.contact_order[end - 1] < since
+
+
 @wp.kernel
 def sweep_islands(
     first: int,
@@ -256,19 +270,27 @@ def sweep_islands(
     report: IslandReport,
 ):
     """All sweeps of an island, on one thread."""
-    k = first + wp.tid()
+    k = (first + wp.tid()) / options.apart
+    if (first + wp.tid()) % options.apart != 0:
+        return
     c0 = islands.contact_first[k]
     c1 = islands.contact_first[k + 1]
     j0 = islands.joint_first[k]
     j1 = islands.joint_first[k + 1]
+    if c1 - c0 + j1 - j0 > options.alone:
+        return
     apply_impulses(rows, c0, c1, j0, j1)
     patient = c1 - c0 + j1 - j0 > options.patient
     made = int(0)
+    most = int(options.most)
     status = int(_EXHAUSTED)
+    if is_solved(islands, k, options.since[0]):
+        most = 0
+        status = _SOLVED
     earlier = wp.float64(0.0)
     worst = wp.float64(0.0)
     all = bool(True)
-    while made < options.most:
+    while made < most:
         worst = sweep(rows, c0, c1, j0, j1, made + 1, all, LITTLE * worst)
         made += 1
         if all and worst <= options.tolerance:
@@ -280,7 +302,7 @@ def sweep_islands(
             # sweeps that the rate of the last ones still needs
             rate = wp.log(earlier / worst) / _PATIENCE
             needed = wp.log(worst / options.good)
-            if needed > rate * wp.float64(options.most - made):
+            if needed > rate * wp.float64(most - made):
                 if worst > options.sliding[0] * sliding_speed(rows, c0, c1):
                     status = _STAGNANT
                     break

@@ -69,6 +69,11 @@ class Islands:
         """The first elements of an array."""
         return self._growing.read(name, count)
 
+    def largest(self, count: int) -> int:
+        """The most rows of one of so many islands."""
+        first = self.read("contact_first", count + 1) + self.read("joint_first", count + 1)
+        return int(np.diff(first).max(initial=0))
+
     def reserve(self, bodies: int, contacts: int, joints: int) -> None:
         """Make room."""
         self._growing.reserve(bodies=bodies + 1, contacts=contacts, joints=joints)

@@ -147,14 +147,7 @@ class WorldStep:
         self.length = options.dt  #: of the part of a step that is made now [s]
         self.level, self._left = 0, 0  #: parts are 1 / SPLIT^level of a step; how many of the smallest are to be made
         self.rows = RowSet(
-            bodies,
-            surfaces,
-            self.table,
-            self.state,
-            self.motion,
-            self.distances,
-            options.second_order,
-            device,
+            bodies, surfaces, self.table, self.state, self.motion, self.distances, options.second_order, device
         )
         self.joints = JointRows(bodies, self.table, self.state, self.free, self.distances.dt, device)
         self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
@@ -311,25 +304,22 @@ class WorldStep:
                 self.gather()
                 self.respond()
                 return self._walk_rounds()
+            known = self.rows.count
             self._add_hits(hits)
             self.tally.solved_again += 1
             self.solver.thorough = number > QUICK_ROUNDS
             if number >= PLACEMENT_ROUNDS:  # all others are moved as before: without it they would be hit
                 hits.clear_bodies(self.placement.velocity)
-            self._solve(with_placement=number < PLACEMENT_ROUNDS)
-            hits = self._ask(self._walk.begin())
+            self._solve(with_placement=number < PLACEMENT_ROUNDS, since=known)
+            hits = self._ask(self._walk.begin(struck=hits.pairs), changed=True)
         self.solver.thorough = False
         return hits
 
-    def _ask(self, answer: Any, changed: np.ndarray | None = None) -> WalkHits:
-        """Who is hit: the pairs of an answer of the walk, and analytic bodies.
-
-        Args:
-            changed: bodies that go another part than when they were last asked about; None means all.
-        """
+    def _ask(self, answer: Any, changed: bool = False) -> WalkHits:
+        """Who is hit: the pairs of an answer of the walk, and analytic bodies, of which only those that `changed`."""
         hits = NO_HITS
         if self.analytic is not None:
-            asked = ~self.sleepers.asleep if changed is None else changed
+            asked = self._walk.changed.numpy() != 0 if changed else ~self.sleepers.asleep
             hits = self.analytic.walk(self.motion.numpy() * self.part.numpy()[:, None], asked)
         return WalkHits.of(answer, self._walk.pairs, hits)
 
@@ -353,10 +343,9 @@ class WorldStep:
                 np.minimum.at(part, body, before[body] * times)
             part[self._still] = 1.0  # who never moves loses no time
             self.part.assign(part)
-            changed = part != before
-            self._walk.changed.assign(changed.astype(np.uint8))
+            self._walk.changed.assign((part != before).astype(np.uint8))
             rounds += 1
-            hits = self._ask(self._walk.ask(), changed)
+            hits = self._ask(self._walk.ask(), changed=True)
         self.tally.truncated(part, self.length)
         self.jams.count(part)
 
@@ -511,10 +500,14 @@ class WorldStep:
             gaps.pairs, gaps.least = listed, least
             self._walk.set_gaps(gaps)
 
-    def _solve(self, with_placement: bool = True) -> None:
-        """Velocities from the free ones, then motions, then what moves contacts apart that are too near."""
+    def _solve(self, with_placement: bool = True, since: int = 0) -> None:
+        """Velocities from the free ones, then motions, then what moves contacts apart that are too near.
+
+        Args:
+            since: rows before this one have been solved for; see `Solver.solve`.
+        """
         wp.copy(self.solved.velocity, self.free)
-        report = self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows)
+        report = self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows, since)
         self._islands = 0 if report is None else report.islands
         bounces = self.bouncing and self.rows.count > 0 and self._islands > 0 and self._flights.find(self._islands)
         if bounces:
@@ -536,15 +529,16 @@ class WorldStep:
         wp.copy(self.solved.velocity, self.free)
         if self._bounces:
             self._flights.begin()
-        self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows)
+        self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows, self.rows.gathered)
         self._find_end.run()
         if self._bounces:
             self._flights.end_speeds()
 
-    def _solved(self, solver: Solver, bodies: Any, rows: Any, joints: Any) -> SolverReport | None:
+    def _solved(self, solver: Solver, bodies: Any, rows: Any, joints: Any, since: int = 0) -> SolverReport | None:
         if not self.rows.count and not self.joints.count:
             return None
-        return solver.solve(bodies, rows, self.rows.count, joints, self.joints.count)
+        since = 0 if self.bouncing else since  # else from other velocities than before
+        return solver.solve(bodies, rows, self.rows.count, joints, self.joints.count, since)
 
     def _place(self) -> bool:
         """The least motion that gives contacts their targets back, and joints their places; whether any is needed."""

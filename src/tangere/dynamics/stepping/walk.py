@@ -3,6 +3,7 @@
 Question: can all bodies go their motions without coming nearer to each other than they must stay?
 Method:   pairs whose boxes over the step are apart cannot meet. Of the others, those that move less than what is left
           of their gap cannot either; all that remain are asked about in one batch of first contacts.
+          Who goes as when it was last asked about, and hit nothing, is not asked about again.
 Sound:    the separation asked for is what the world keeps, and beyond it 0.4 of the pair's own clearance (nine tenths
           of a small one), or of the security distance where that is less; nine tenths where a larger separation is
           asked for, which bodies are to keep: with one fixed value, bodies that were
@@ -87,6 +88,8 @@ class CertifiedWalk:
         self._way = wp.zeros(count, dtype=wp.float64, device=device)
         #: (n,) uint8: bodies that go another part than when they were last asked about
         self.changed = wp.full(count, 1, dtype=wp.uint8, device=device)
+        self._known_motion = wp.zeros(count, dtype=vec6d, device=device)  # that was last asked about
+        self._mark = PreparedLaunch(mark_changed, [motion, self._known_motion, self.changed], device, grain=1024)
         self._split = PreparedLaunch(
             split_motion, [table.radius, motion, part, self.displacement, self.turning, self._way], device, grain=1024
         )
@@ -150,10 +153,21 @@ class CertifiedWalk:
             grain=1024,
         )
 
-    def begin(self) -> Any:
-        """Ask about all pairs whose boxes overlap, along the whole motions; None where nobody can be hit."""
+    def begin(self, struck: np.ndarray | None = None) -> Any:
+        """Ask about all pairs whose boxes overlap, along the whole motions; None where nobody can be hit.
+
+        Args:
+            struck: of the bodies those that the last answer said to be hit, where there was one about the same step:
+                only they and those that go otherwise now are asked about. None means all are.
+        """
         self._body_pairs.find()
-        self.changed.fill_(1)
+        if struck is None:
+            self.changed.fill_(1)
+        else:
+            chosen = np.zeros(len(self._motion), np.uint8)
+            chosen[struck] = 1
+            self.changed.assign(chosen)
+        self._mark(len(self._motion))
         return self.ask()
 
     def ask(self) -> Any:
@@ -216,6 +230,16 @@ def split_motion(
     displacement[i] = drift
     turning[i] = angle
     way[i] = wp.length(drift) + wp.length(angle) * radius[i]
+
+
+@wp.kernel
+def mark_changed(first: int, motion: wp.array[vec6d], known: wp.array[vec6d], changed: wp.array[wp.uint8]):
+    """Who goes otherwise than it was known; now it is known."""
+    i = first + wp.tid()
+    for k in range(6):
+        if motion[i][k] != known[i][k]:
+            changed[i] = wp.uint8(1)
+    known[i] = motion[i]
 
 
 @wp.func

@@ -1,0 +1,1 @@
+"""Twins for CUDA."""
