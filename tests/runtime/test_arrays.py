@@ -190,5 +190,14 @@ def test_rows_are_fetched_from_where_they_are(device):
     """As NumPy has them: slices with and without steps, numbers in any order, and none."""
     numbers = np.arange(40.0).reshape(20, 2)
     array = wp.array(numbers, dtype=wp.vec2d, device=device)
-    for rows in (slice(5), slice(3, 17, 4), slice(None, None, 7), slice(0), np.array([19, 0, 7, 7]), np.arange(0)):
+    narrow = slice(*np.array([2, 9], np.int32))
+    for rows in (
+        slice(5),
+        slice(3, 17, 4),
+        slice(None, None, 7),
+        slice(0),
+        narrow,
+        np.array([19, 0, 7, 7]),
+        np.arange(0),
+    ):
         assert fetched(array, rows).tolist() == numbers[rows].tolist()

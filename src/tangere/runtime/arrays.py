@@ -53,7 +53,9 @@ def fetched(array: wp.array, rows: slice | np.ndarray) -> np.ndarray:
     if device.is_cpu:
         return array.numpy()[rows]
     if isinstance(rows, slice) or not len(rows):
-        return array[rows if isinstance(rows, slice) else slice(0)].numpy()
+        # Warp adds what is left of a slice to an address, in the slice's own type.
+        begin, end, step = (rows if isinstance(rows, slice) else slice(0)).indices(len(array))
+        return array[begin:end:step].numpy()
     chosen: Any = array[wp.array(rows, dtype=wp.int32, device=device)]
     return chosen.numpy()
 
