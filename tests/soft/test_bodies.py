@@ -76,7 +76,7 @@ def test_the_tori_touch_without_passing_through():
 
 
 @pytest.mark.slow
-@pytest.mark.feature("F-L-44")
+@pytest.mark.feature("F-L-44", "F-L-80", "F-L-81")
 @pytest.mark.parametrize(("scene", "steps"), [(scenes.tori, 300), (scenes.knot, 370)], ids=["tori", "knot"])
 def test_the_scenes_of_the_document_run_to_their_end(scene, steps):
     simulation = scene(device="cpu")
