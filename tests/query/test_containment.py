@@ -330,10 +330,36 @@ def test_a_mesh_inside_a_body_and_two_bodies_are_as_ever_when_things_are_solid()
     assert tg.first_contact(away, leaving, solid=True, device="cpu").status == tg.Status.FREE
 
 
-def test_a_mesh_without_an_inside_beside_a_body_and_bodies_in_lists_are_refused():
+def test_a_mesh_without_an_inside_beside_a_body_is_refused():
     sheet = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
     for question in (tg.distance, tg.intersects, tg.first_contact):
         with pytest.raises(InputError, match="has no inside"):
             question(tg.Sphere(0.1), sheet, solid=True, device="cpu")
-    with pytest.raises(InputError, match="body 1 must be a mesh"):
-        tg.first_contact([BOX, tg.Sphere(0.1)], solid=True, device="cpu")
+
+
+def test_lists_that_mix_kinds_know_who_begins_inside_a_solid_mesh(device):
+    """A ball in a large box, a box in a large ball, ground far below, and a mesh along a path or deforming."""
+    large = Mesh(5.0 * BOX.vertices, BOX.faces, name="large")
+    ground = tg.Heightfield(np.full((3, 3), -50.0), spacing=50.0, origin=(-50.0, -50.0, 0.0))
+    ball, far = tg.Sphere(0.1).at(pose(0.5)), tg.Capsule(0.1, 0.5).at(pose(40.0))
+    going = tg.Twist(pose(), [0.0, 0.5, 0.0], [0.0, 0.0, 0.0])
+    for hull in (large.moving(going), large.moving(tg.Linear(large.vertices + 0.1))):
+        for things, pair in (([far, ball, ground, hull], (1, 3)), ([hull, ground, far, ball], (0, 3))):
+            assert tg.first_contact(things, device=device).status == tg.Status.FREE
+            hit = tg.first_contact(things, solid=True, device=device)
+            assert (hit.status, hit.time, hit.time_upper) == (tg.Status.START, 0.0, 0.0)
+            assert (int(hit.contacts.body_a[0]), int(hit.contacts.body_b[0])) == pair
+            assert hit.contacts.kind[0] == tg.Kind.INSIDE
+            assert hit.contacts.point_a[0] != pytest.approx(hit.contacts.point_b[0])
+            parted = tg.first_contact(things, allowed=[pair], solid=True, device=device)
+            assert parted.status == tg.Status.FREE
+    two = tg.first_contact([far, ground, large], [ball], solid=True, device=device)
+    assert (two.status, int(two.contacts.body_a[0]), int(two.contacts.body_b[0])) == (tg.Status.START, 2, 0)
+    alone = tg.first_contact(ball, [far, large], solid=True, device=device)
+    assert (alone.status, int(alone.contacts.body_a[0]), int(alone.contacts.body_b[0])) == (tg.Status.START, 0, 1)
+    walk = tg.Path(np.stack([pose(0.5), pose(0.6)]))
+    assert tg.first_contact([ball.moving(walk), large], solid=True, device=device).status == tg.Status.START
+    around = tg.first_contact([BOX.moving(going), tg.Sphere(30.0)], solid=True, device=device)
+    assert around.status == tg.Status.START
+    with pytest.raises(InputError, match=r"body 1 of the list.*no inside"):
+        tg.first_contact([ball, Mesh(BOX.vertices, BOX.faces[1:]), ground], solid=True)

@@ -12,7 +12,7 @@ Known as: containment test, point in polyhedron by ray crossings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.bodies import box_pairs, rest_still
 from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.query.containment.specks import SPECK, posed_solid
 from tangere.query.containment.traversal import UNDECIDED, PointInBody, find_windings
@@ -28,8 +27,7 @@ from tangere.query.dispatch import is_analytic
 from tangere.query.distance.result import Distance
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.query.first_contact.rigid.bodies import Forest
-from tangere.query.first_contact.rigid.scene import allowed_pairs, rigid_body
-from tangere.query.intersection.posed import Posed, as_posed
+from tangere.query.intersection.posed import Posed
 from tangere.query.signed_distance.api import signed_distance
 from tangere.runtime import Arrays, InputError, choose_device, described, launch
 from tangere.shape import Moving
@@ -156,11 +154,8 @@ def starting_inside(
     b: Any,
     *,
     device: str | wp.Device | None,
-    allowed: Arrays | None = None,
 ) -> FirstContact | FirstContacts:
-    """What was found of two bodies, or of a list of them, but START and INSIDE where one begins inside another."""
-    if b is None:
-        return _scene_starting_inside(found, a, allowed, device)
+    """What was found of two bodies, or of n, but START and INSIDE where one begins inside another; lists: `listed`."""
     one, other = posed_solid(a, 0.0), posed_solid(b, 0.0)
     if isinstance(found, FirstContact):
         if found.status == Status.START:
@@ -257,33 +252,6 @@ def distance_of_solids(found: Distance, a: Any, b: Any, time: Arrays, device: st
         return Distance(**columns)
     row = {name: value[0] for name, value in columns.items()}
     return Distance(**row | {"kind": Kind.INSIDE, "lower": 0.0, "upper": 0.0})
-
-
-def _scene_starting_inside(
-    found: FirstContact | FirstContacts, bodies: Iterable[Any], allowed: Arrays | None, device: str | wp.Device | None
-) -> FirstContact | FirstContacts:
-    """As `starting_inside`: of a list the smallest pair of which one begins inside the other."""
-    things = [rigid_body(number, body) for number, body in enumerate(bodies)]
-    if len(things) < 2 or found.status == Status.START:
-        return found
-    meshes, motions = zip(*things, strict=True)
-    shapes = list(dict.fromkeys(meshes))
-    shape = np.array([shapes.index(mesh) for mesh in meshes])
-    poses = np.stack([as_posed(mesh.moving(motion), 0.0).poses[0] for mesh, motion in things])
-    corners = [_world(mesh.vertices, pose) for mesh, pose in zip(meshes, poses, strict=True)]
-    boxes = np.array([[each.min(axis=0), each.max(axis=0)] for each in corners], np.float32)
-    boxes[:, 0], boxes[:, 1] = np.nextafter(boxes[:, 0], -np.inf), np.nextafter(boxes[:, 1], np.inf)
-    pairs = box_pairs(boxes, still=rest_still(motions), device=choose_device(device))
-    dropped = allowed_pairs(allowed, [mesh.name for mesh in meshes])
-    pairs = pairs[~np.isin(pairs.astype(np.int64) @ [len(meshes), 1], dropped @ [len(meshes), 1])]
-    inner = contained_vertices(shapes, shape, poses, np.concatenate([pairs, pairs[:, ::-1]]), device)
-    hits = np.flatnonzero(inner.reshape(2, -1).max(axis=0) >= 0)
-    if not len(hits):
-        return found
-    a, b = (int(number) for number in pairs[hits[0]])
-    contacts = inside_contacts(*(Posed(meshes[k], poses[k][None], True) for k in (a, b)), device)
-    contacts.body_a[:], contacts.body_b[:] = a, b
-    return replace(found, time=0.0, time_upper=0.0, status=Status.START, contacts=contacts)
 
 
 def _one_of_each_piece(mesh: Mesh) -> np.ndarray:

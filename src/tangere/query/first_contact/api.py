@@ -109,24 +109,36 @@ def first_contact(
         **of_list,
     )
     if solid:
-        from tangere.query.containment.api import starting_inside
-
         with using_threads(threads):
-            found = starting_inside(found, a, b, device=device, allowed=allowed)
+            found = _starting_inside(found, a, b, device, allowed)
     return found if taken is None else replace(found, skin=taken)
 
 
 def _check_solids(a: Any, b: Any) -> None:
     """Raise unless all the bodies have an inside."""
-    from tangere.query.containment.api import check_solid, check_solids
+    from tangere.query.containment.api import check_solids
+    from tangere.query.containment.listed import solids_of
 
-    if kind_of(a) == BODIES and b is None:
-        for number, body in enumerate(a):
-            check_solid(body, f"body {number}")
+    if _of_lists(a, b):
+        solids_of(a, b)
         return
     if b is None:
         raise InputError("solid=True is about one body inside another: give b, or a list of bodies")
     check_solids(a, b)
+
+
+def _of_lists(a: Any, b: Any) -> bool:
+    return BODIES in (kind_of(a), kind_of(b))
+
+
+def _starting_inside(found: Any, a: Any, b: Any, device: Any, allowed: Arrays | None) -> Any:
+    """What was found, but START where one solid begins inside another."""
+    from tangere.query.containment.api import starting_inside
+    from tangere.query.containment.listed import listed_starting_inside
+
+    if _of_lists(a, b):
+        return listed_starting_inside(found, a, b, allowed, device)
+    return starting_inside(found, a, b, device=device)
 
 
 def all_contacts(

@@ -32,10 +32,10 @@ from tangere.shape.analytic import Analytic, hull_tables
 MARGIN = 0.01
 #: Nearest points are as exact as this, relative to the bodies' size, and depths as this, or the last where rounding
 #: does not let them be.
-ACCURACY, DEPTH_ACCURACY, DEPTH_ENOUGH = 1e-9, 1e-10, 1e-9
-#: Pairs worth a thread; overlaps that are searched at once, for their scratch, on CUDA and by a CPU thread: memory that
-#: is touched for the first time costs as much as a search.
-GRAIN, TOGETHER, A_THREAD = 512, 4096, 128
+ACCURACY, DEPTH_ACCURACY, DEPTH_ENOUGH = 1e-9, 5e-10, 1e-9
+#: Pairs worth a thread; polytopes on CUDA and of a CPU thread: few, since memory that is touched for the first time
+#: costs as much as a search, and several, since some searches are long.
+GRAIN, TOGETHER, A_THREAD = 512, 16384, 8
 #: Corners that a polytope has room for at first; where that does not suffice, four times as many, up to the last.
 ROOM, MORE_ROOM, MOST_ROOM = 192, 4, 3072
 
@@ -134,18 +134,19 @@ def penetrations(
     kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, device: wp.Device
 ) -> np.ndarray:
     """`Penetration` records of some pairs; polytopes get as much room as they need."""
-    answers = np.zeros(len(rows), Penetration.numpy_dtype())
-    together = TOGETHER if device.is_cuda else A_THREAD * thread_count()
+    answers = np.zeros(0, Penetration.numpy_dtype())
     which, room = np.arange(len(rows)), ROOM
     while len(which) and room <= MOST_ROOM:  # beyond, rounding has spoilt them: the least way seen parts the bodies
-        scratch = _scratch(min(len(which), together), room, device)
-        for begin in range(0, len(which), together):
-            some = which[begin : begin + together]
-            found = wp.zeros(len(some), dtype=Penetration, device=device)
-            chosen = wp.array(rows[some].astype(np.int32), dtype=wp.int32, device=device)
-            arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
-            launch(penetration_kernel(*kinds), len(some), arguments, [found], device=device, grain=A_THREAD)
-            answers[some] = found.numpy()
+        together = TOGETHER if device.is_cuda else A_THREAD * thread_count()
+        scratch = _scratch(min(len(which), max(together * ROOM // room, 1)), room, device)
+        found = wp.empty(len(which), dtype=Penetration, device=device)
+        chosen = wp.array(rows[which].astype(np.int32), dtype=wp.int32, device=device)
+        arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
+        launch(penetration_kernel(*kinds), len(scratch.corners), arguments, [found], device=device, grain=1)
+        if room == ROOM:
+            answers = found.numpy()
+        else:
+            answers[which] = found.numpy()
         which, room = which[answers["room"][which] == 0], MORE_ROOM * room
     return answers
 

@@ -6,9 +6,10 @@ from functools import cache
 
 import warp as wp
 
+from tangere.query.distance.convex.gjk import gjk_of
 from tangere.query.distance.convex.narrow_phase import closest_of, first_guess, rotation_of, translation_of
-from tangere.query.distance.convex.result import sought_to
-from tangere.query.distance.convex.supports import ROUNDED, ConvexKind, ConvexShape, core_value_of, margin_of
+from tangere.query.distance.convex.result import Closest, sought_to
+from tangere.query.distance.convex.supports import CURVED, ROUNDED, ConvexKind, ConvexShape, core_value_of, margin_of
 from tangere.query.manifold.convex.closed_forms import WayOut, direction_across_of, way_out_of
 from tangere.query.manifold.convex.features import NearPair
 from tangere.query.manifold.convex.penetration import Penetration
@@ -58,6 +59,8 @@ def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     way_out = _no_way_out if formula is None else formula
     solid = wp.constant(int(formula is not None))
     thin = wp.constant(int(kind_b in ROUNDED))
+    curved = wp.constant(int(kind_a not in ROUNDED and (kind_a in CURVED or kind_b in CURVED)))
+    descend = gjk_of(kind_a, kind_b)
     # All directions part two points; others that nearly meet part across both, since differences have few digits left.
     touching = wp.constant(real(0.0 if kind_a == kind_b == ConvexKind.POINT else TOUCHING))
     # The frame of a point or a segment may lie as the world's does: a matrix product less.
@@ -95,13 +98,24 @@ def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         margins = margin_a(a) + margin_b(b)
         size = a.reach + b.reach + margins
         told = NEAR
+        parted = sought_to(_ZERO)
+        parted.enough = _ZERO
         out = WayOut()
         point_b = vec()
         if solid != 0:
             out = way_out(a, points_a, b, points_b, planes_b, rotation, offset)
             point_b = out.point_a + out.depth * out.normal
         if solid == 0 or out.depth <= TOUCHING * size:
-            found = closest(a, points_a, b, points_b, rotation, offset, first_guess(offset), sought_to(accuracy * size))
+            found = Closest()
+            guess = first_guess(offset)
+            if (
+                curved != 0
+            ):  # whether they overlap, which a search for the distance of curved bodies is slow to find out
+                found = descend(a, points_a, b, points_b, rotation, offset, guess, parted)
+                if not found.meet:
+                    guess = found.normal
+            if not found.meet:
+                found = closest(a, points_a, b, points_b, rotation, offset, guess, sought_to(accuracy * size))
             apart = wp.dot(found.point_a - found.point_b, found.normal)
             if found.meet or apart <= touching * size:
                 # Faces know the normal better than differences of points that nearly meet.

@@ -37,6 +37,8 @@ _ONE = wp.constant(real(1.0))
 _FAR = wp.constant(real(1.0e300))
 #: Lengths below this part of the size of the difference are rounding.
 _FLAT = wp.constant(real(1.0e-13))
+#: A first corner that is as far off, relative to the size or to the line before it, needs no search for a better one.
+_WIDE = wp.constant(real(0.1))
 
 
 @wp.struct
@@ -53,12 +55,12 @@ class Penetration:
 
 @wp.struct
 class Polytopes:
-    """Scratch of each query: a polytope inside the difference."""
+    """Scratch of each index of a launch: a polytope inside the difference."""
 
     corners: wp.array2d[wp.vec3d]  #: support differences
     own: wp.array2d[wp.vec3d]  #: the points of a that they come from
     faces: wp.array2d[wp.vec3i]
-    planes: wp.array2d[wp.vec4d]  #: outward unit normal and distance from the origin; distance inf where a face is gone
+    planes: wp.array2d[wp.vec4d]  #: outward unit normal and distance from the origin
     sides: wp.array2d[wp.vec2i]  #: of the horizon
 
 
@@ -110,7 +112,10 @@ def shares_of(point: vec, a: vec, b: vec, c: vec) -> vec:
 
 @cache
 def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
-    """The depths of cores of two kinds that have a point in common."""
+    """The depths of cores of two kinds that have a point in common, at the given rows.
+
+    As many indices as there are polytopes: each goes over a part of the rows, so that its polytope stays in the cache.
+    """
     support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
     polished = stationary_normal_of(kind_a, kind_b)
     curved = wp.constant(int(kind_a in CURVED or kind_b in CURVED))
@@ -135,37 +140,33 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         p.corners[i, slot] = corner
         return corner
 
-    @wp.kernel(module="unique", module_options=SOUND)
-    def penetrations(
-        first: int,
-        rows: wp.array[int],
-        shapes_a: wp.array[ConvexShape],
+    @wp.func
+    def penetration(
+        p: Polytopes,
+        i: int,
+        a: ConvexShape,
         points_a: wp.array[wp.vec3d],
-        poses_a: wp.array[wp.mat44d],
-        shapes_b: wp.array[ConvexShape],
+        pose_a: wp.mat44d,
+        b: ConvexShape,
         points_b: wp.array[wp.vec3d],
-        poses_b: wp.array[wp.mat44d],
+        pose_b: wp.mat44d,
         accuracy: real,
         enough: real,
-        p: Polytopes,
-        found: wp.array[Penetration],
-    ):
-        i = first + wp.tid()
-        row = rows[i]
-        a = shapes_a[wp.min(row, shapes_a.shape[0] - 1)]
-        b = shapes_b[wp.min(row, shapes_b.shape[0] - 1)]
-        pose_a = poses_a[wp.min(row, poses_a.shape[0] - 1)]
-        pose_b = poses_b[wp.min(row, poses_b.shape[0] - 1)]
+    ) -> Penetration:
         turned = rotation_of(pose_a)
         rotation = wp.transpose(turned) * rotation_of(pose_b)
         offset = (translation_of(pose_b) - translation_of(pose_a)) * turned
-        # Corners that span the difference: two far apart, one off their line, one off their plane.
-        d = vec(_ONE, _ZERO, _ZERO)
+        size = a.reach + b.reach + wp.length(offset)
+        # Corners that span the difference: two far apart, one off their line, one off their plane; towards the origin,
+        # unless they are far better elsewhere.
+        d = offset
+        if not wp.length_sq(offset) > _ZERO:
+            d = vec(_ONE, _ZERO, _ZERO)
+        way = -d
         one = support(p, i, 0, a, points_a, b, points_b, rotation, offset, d)
-        far = real(-1.0)
-        way = vec(_ZERO, _ZERO, _ZERO)
+        far = wp.length(support(p, i, 1, a, points_a, b, points_b, rotation, offset, way) - one)
         k = int(0)
-        while k < 6:
+        while k < 6 and (k > 0 or not far > _WIDE * size):
             d = vec(_ZERO, _ZERO, _ZERO)
             d[k / 2] = wp.where(k % 2 == 0, -_ONE, _ONE)
             k += 1
@@ -173,17 +174,27 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             if wp.length(here) > far:
                 far = wp.length(here)
                 way = d
-        size = a.reach + b.reach + wp.length(offset)
         normal = vec(_ZERO, _ZERO, _ONE)
         spans = int(0)
         if far > _FLAT * size:
             spans = 1
-            line = wp.normalize(support(p, i, 1, a, points_a, b, points_b, rotation, offset, way) - one)
+            if k > 0:
+                support(p, i, 1, a, points_a, b, points_b, rotation, offset, way)
+            line = wp.normalize(p.corners[i, 1] - one)
+            way = wp.dot(one, line) * line - one
             normal = across(line)
+            if wp.length_sq(way) > _ZERO:
+                normal = wp.normalize(wp.cross(line, way))
             other = wp.cross(line, normal)
-            far = real(0.0)
+            way = -other
+            if wp.dot(other, one) < _ZERO:
+                way = other
+            here = support(p, i, 2, a, points_a, b, points_b, rotation, offset, way) - one
+            off = wp.length(here - wp.dot(here, line) * line)
+            wide = off > _WIDE * far
+            far = off
             k = int(0)
-            while k < 4:
+            while k < 4 and not wide:
                 d = wp.where(k < 2, normal, other) * wp.where(k % 2 == 0, -_ONE, _ONE)
                 k += 1
                 here = support(p, i, 2, a, points_a, b, points_b, rotation, offset, d) - one
@@ -193,9 +204,11 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                     way = d
             if far > _FLAT * size:
                 spans = 2
-                two = p.corners[i, 1]
-                three = support(p, i, 2, a, points_a, b, points_b, rotation, offset, way)
-                normal = wp.normalize(wp.cross(two - one, three - one))
+                if k > 0:
+                    support(p, i, 2, a, points_a, b, points_b, rotation, offset, way)
+                normal = wp.normalize(wp.cross(p.corners[i, 1] - one, p.corners[i, 2] - one))
+                if wp.dot(normal, one) > _ZERO:
+                    normal = -normal
                 up = wp.dot(normal, support(p, i, 3, a, points_a, b, points_b, rotation, offset, normal) - one)
                 if not up > _FLAT * size:
                     normal = -normal
@@ -207,8 +220,7 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         if spans < 3:  # the origin is in it, so it is in the plane, line or point that the difference is
             answer.normal = turned * normal
             answer.flat = 1
-            found[i] = answer
-            return
+            return answer
         # The tetrahedron, faces seen from outside: the last corner is above the first three if they go round so.
         base = wp.vec3i(0, 2, 1)
         one = p.corners[i, 0]
@@ -254,7 +266,7 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                 while k < faces:
                     plane = p.planes[i, k]
                     over = wp.dot(vec(plane[0], plane[1], plane[2]), corner) - plane[3]
-                    if plane[3] < _FAR and over > _FLAT * size:
+                    if over > _FLAT * size:
                         face = p.faces[i, k]
                         sides = add_side(p, i, sides, face[0], face[1])
                         sides = add_side(p, i, sides, face[1], face[2])
@@ -311,6 +323,32 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         answer.normal = -(turned * normal)
         answer.point_a = translation_of(pose_a) + turned * deepest
         answer.point_b = answer.point_a - turned * difference
-        found[i] = answer
+        return answer
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def penetrations(
+        first: int,
+        rows: wp.array[int],
+        shapes_a: wp.array[ConvexShape],
+        points_a: wp.array[wp.vec3d],
+        poses_a: wp.array[wp.mat44d],
+        shapes_b: wp.array[ConvexShape],
+        points_b: wp.array[wp.vec3d],
+        poses_b: wp.array[wp.mat44d],
+        accuracy: real,
+        enough: real,
+        p: Polytopes,
+        found: wp.array[Penetration],
+    ):
+        slot = first + wp.tid()
+        i = slot
+        while i < rows.shape[0]:
+            row = rows[i]
+            a = shapes_a[wp.min(row, shapes_a.shape[0] - 1)]
+            b = shapes_b[wp.min(row, shapes_b.shape[0] - 1)]
+            pose_a = poses_a[wp.min(row, poses_a.shape[0] - 1)]
+            pose_b = poses_b[wp.min(row, poses_b.shape[0] - 1)]
+            found[i] = penetration(p, slot, a, points_a, pose_a, b, points_b, pose_b, accuracy, enough)
+            i += p.corners.shape[0]
 
     return penetrations
