@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ import pytest
 from oracles.helpers.cut_strokes import block as lattice_block
 from tangere.shape import generate
 from tangere.shape.tets import TetMesh, solid_block
-from tangere.soft import Body, Simulation
+from tangere.soft import Body, Simulation, step
 from tangere.soft.contact import nearest_faces
 from tangere.soft.contact.detection import Detection
+from tangere.soft.contact.normal_cones import NormalCones
+from tangere.soft.cutting import cuts
+from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.patches import Patches
 
@@ -122,3 +126,38 @@ def test_walls_find_what_a_thread_for_each_vertex_finds_in_a_layout_anew(apart) 
     same = np.sort(number[corners[0][ours]], axis=2) == np.sort(corners[1][theirs], axis=2)
     equally_near = (ours >= 0) & ~same.all(axis=2)
     assert equally_near.mean() < 0.02
+
+
+def cut_plate() -> Simulation:
+    """A plate on a bed, cut a little; the first rims of the cut touch the bed."""
+    cells = (20, 10, 4)
+    simulation = plate_on_a_bed(cells)
+    simulation.run(steps=2)
+    for start, end in itertools.pairwise(np.arange(-5.3, 2.0, 1.0)):
+        simulation.cut(0, upright(start, cells), upright(end, cells))
+        simulation.step()
+    return simulation
+
+
+@pytest.mark.parametrize("scene", [cut_plate, lambda: opened_block(0.5)], ids=["plate", "block"])
+@pytest.mark.parametrize("alone", [False, True], ids=["by patches", "each vertex alone"])
+def test_cones_of_clusters_leave_out_nothing_that_touches(scene, alone, monkeypatch) -> None:
+    """At rims of a cut normals of vertices are between those of faces, and of none of those that a cluster has."""
+    monkeypatch.setattr(step, "Patches", partial(Patches, per_feature=alone))
+    monkeypatch.setattr(cuts, "InPlaceUpdate", partial(InPlaceUpdate, apart=alone))
+    pipeline = scene()._pipeline
+    pipeline.reset()
+    detection = pipeline.detection
+    detection.find_nearest()
+    found = detection.partners.nearest.numpy().copy()
+    plain = NormalCones.__call__
+
+    def tell_nothing(cones: NormalCones) -> None:
+        plain(cones)
+        for array in (cones.clusters, cones.vertices, cones.patches):
+            array.numpy()[:, 3] = -1.0
+
+    monkeypatch.setattr(NormalCones, "__call__", tell_nothing)
+    detection.find_nearest()
+    assert (found >= 0).sum() > 20
+    assert np.array_equal(found, detection.partners.nearest.numpy())

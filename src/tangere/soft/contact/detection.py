@@ -79,11 +79,9 @@ class Detection:
         assembly, patches, positions = self._assembly, self._patches, self.positions
         cones, partners = self.cones, self.partners
         cones()
-        fitted = patches.fit_static(positions, 0.5 * float(REACH) * self._distance, cones.clusters)
+        fitted = patches.fit_static(positions, 0.5 * float(REACH) * self._distance, cones.vertices, cones.clusters)
         partners.clear()
-        self.work = find_nearest_faces(
-            assembly, patches, fitted, cones.clusters, cones.patches, positions, self._distance, partners.nearest
-        )
+        self.work = find_nearest_faces(assembly, patches, fitted, cones, positions, self._distance, partners.nearest)
         self.sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.nearest)
         self.contact_points = partners.list_contacts(self.contact_points, positions)
 

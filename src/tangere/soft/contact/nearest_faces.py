@@ -23,7 +23,7 @@ from tangere.runtime import SOUND, launch
 from tangere.soft.contact.activation import FAR, contact_gap, vertex_normal
 from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
 from tangere.soft.contact.cpu.simd_nearest_faces import simd_nearest_faces
-from tangere.soft.contact.normal_cones import cones_face_same_way
+from tangere.soft.contact.normal_cones import NormalCones, cones_face_same_way
 from tangere.soft.model.assembled_bodies import AssembledBodies, SurfaceArrays
 from tangere.soft.safe_step.patches import FittedTree, Patches, contains_cluster
 
@@ -40,8 +40,7 @@ def find_nearest_faces(
     assembly: AssembledBodies,
     patches: Patches,
     fitted: FittedTree,
-    cones: wp.array,
-    patch_cones: wp.array,
+    cones: NormalCones,
     positions: wp.array,
     distance: float,
     partners: wp.array,
@@ -53,7 +52,7 @@ def find_nearest_faces(
 
     Args:
         fitted: the tree at `positions`, boxes grown by half of what contacts are looked for.
-        cones, patch_cones: of clusters and patches (`normal_cones`).
+        cones: at `positions`.
         positions: of the surface vertices [m].
         distance: below which surfaces touch [m].
         partners: int32, -1 where nothing is written.
@@ -67,14 +66,15 @@ def find_nearest_faces(
     if fitted.bvh8 is None:
         inputs = [members.units, members.features, members.ranges, fitted.vertex_boxes]
         inputs += [fitted.overlapping, fitted.certified]
-        inputs += [lists.cluster_offsets, lists.clusters, cones, patch_cones]
+        inputs += [lists.cluster_offsets, lists.clusters, cones.clusters, cones.vertices, cones.patches]
         inputs += [tree.arrays, fitted.boxes.nodes, fitted.boxes.lanes, *where]
         launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
         return None
     bvh8 = fitted.bvh8
     scratch = wp.empty((len(members.units), SCRATCH_ROW), dtype=wp.int32, device=assembly.device)
     inputs = [members.units, members.features, members.ranges, fitted.vertex_boxes]
-    inputs += [fitted.certified, lists.octet_offsets, lists.octets, cones, cone_rows(cones), patch_cones]
+    inputs += [fitted.certified, lists.octet_offsets, lists.octets]
+    inputs += [cones.clusters, cone_rows(cones.clusters), cone_rows(cones.vertices), cones.patches]
     inputs += [bvh8.changed, tree.first, lists.first_cluster, tree.clusters, fitted.boxes.nodes]
     inputs += [bvh8.rows, bvh8.levels, fitted.boxes.lanes, tree.corners, tree.items, tree.order]
     inputs += [*where, lanes_by_mask(), NEAR_WALL * distance, wp.vec3d(*patches.frame.origin), patches.frame.scale]
@@ -99,6 +99,7 @@ def _nearest(
     cluster_offsets: wp.array[int],
     clusters: wp.array[int],
     cones: wp.array[wp.vec4d],
+    vertex_cones: wp.array[wp.vec4d],
     patch_cones: wp.array[wp.vec4d],
     tree: TreeArrays,
     nodes: wp.array[MovingBox],
@@ -128,7 +129,7 @@ def _nearest(
             node = node + 1
         elif (
             cones_face_same_way(cone, cones[other])
-            or cones_face_same_way(cones[own], cones[other])
+            or cones_face_same_way(vertex_cones[own], cones[other])
             or (smooth and contains_cluster(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other))
         ):
             node = tree.skip[node]

@@ -99,7 +99,7 @@ class Patches:
             clusters, nodes = (self._all, self._everywhere) if changed is None else self._dirty_clusters(changed)
             certified = self.certificates.certify_each(start, end, least, clusters, wanted)
             vertices = vertex_boxes(start, end, 1.0, least, self.frame)
-            return self._fit_per_feature(vertices, certified, self._nothing, clusters, nodes, wanted)
+            return self._fit_per_feature(vertices, certified, (self._nothing,) * 2, clusters, nodes, wanted)
         dirty = self.changes.all if changed is None else self.changes.dirty_sets(changed)
         certified = self.certificates.certify_simd(start, end, least, dirty.patches, new_step=changed is None)
         if dirty is self.changes.all:
@@ -111,7 +111,7 @@ class Patches:
         bvh8 = self._bvh8_moving.fit(boxes.nodes, dirty.child_masks)
         return FittedTree(self.moving_vertex_boxes, boxes, certified, dirty.clusters, dirty.nodes, self._all, bvh8)
 
-    def fit_static(self, positions: wp.array, margin: float, cones: wp.array) -> FittedTree:
+    def fit_static(self, positions: wp.array, margin: float, vertex_cones: wp.array, cones: wp.array) -> FittedTree:
         """Fit the tree to surfaces that rest at `positions`, with boxes grown by `margin` [m].
 
         For finding contacts to respond to: clusters that face the same way do not meet, and patches of open surfaces,
@@ -120,7 +120,8 @@ class Patches:
         certified = self.certificates.near_rest(positions, self._traits)
         vertices = vertex_boxes(positions, positions, 1.0, margin, self.frame)
         if self.per_feature:
-            return self._fit_per_feature(vertices, certified, cones, self._all, self._everywhere, self._always)
+            both = vertex_cones, cones
+            return self._fit_per_feature(vertices, certified, both, self._all, self._everywhere, self._always)
         boxes = refit(self._static_boxes, vertices, self._all, self._everywhere)
         bvh8 = self._bvh8_static.fit(boxes.nodes, self.changes.all.child_masks)
         return FittedTree(vertices, boxes, certified, self._all, self._everywhere, self._all, bvh8)
@@ -161,7 +162,7 @@ class Patches:
         self,
         vertices: wp.array,
         certified: wp.array,
-        cones: wp.array,
+        cones: tuple[wp.array, wp.array],
         changed: wp.array,
         dirty: wp.array,
         wanted: wp.array,
@@ -171,7 +172,7 @@ class Patches:
         boxes = tree.fit(vertices)
         self._overlapping.zero_()
         inputs = [tree.clusters, lists.patch_of_cluster, lists.cluster_offsets, lists.clusters, certified]
-        inputs += [tree.skip, tree.cluster, boxes.nodes, cones, changed, int(changed is self._all), wanted]
+        inputs += [tree.skip, tree.cluster, boxes.nodes, *cones, changed, int(changed is self._all), wanted]
         launch(_find_overlapping, len(self._overlapping), inputs, [self._overlapping], device=self.device, threads=1)
         return FittedTree(vertices, boxes, certified, changed, dirty, self._overlapping)
 
@@ -238,6 +239,7 @@ def _find_overlapping(
     skip: wp.array[int],
     cluster: wp.array[int],
     nodes: wp.array[MovingBox],
+    vertex_cones: wp.array[wp.vec4d],
     cones: wp.array[wp.vec4d],
     changed: wp.array[wp.uint8],
     all_changed: int,
@@ -262,7 +264,7 @@ def _find_overlapping(
         else:
             other = cluster[node]
             if other >= 0:
-                if not cones_face_same_way(cones[own], cones[other]):
+                if not cones_face_same_way(vertex_cones[own], cones[other]):
                     if not (smooth and contains_cluster(clusters, cluster_offsets[p], cluster_offsets[p + 1], other)):
                         overlapping[own] = wp.uint8(1)
                         if all_changed == 1:

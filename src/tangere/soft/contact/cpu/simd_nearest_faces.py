@@ -41,6 +41,7 @@ def simd_nearest_faces(
     octets: wp.array[wp.vec2i],
     cones: wp.array[wp.vec4d],
     cone_rows: wp.array2d[wp.float64],
+    vertex_cone_rows: wp.array2d[wp.float64],
     patch_cones: wp.array[wp.vec4d],
     dirty: wp.array[wp.uint8],
     node_first: wp.array[int],
@@ -94,7 +95,7 @@ def simd_nearest_faces(
         while other >= 0:
             node = node_of[other]
             place = node_first[node]
-            met = meeting_of(nodes, node, rows, first_own, end_own, cones[other], cone_rows)
+            met = meeting_of(nodes, node, rows, first_own, end_own, cones[other], vertex_cone_rows)
             walls = int(0)
             if met != 0 and body == -2:
                 margin = near - wp.float64(0.5) * REACH * distance
