@@ -34,7 +34,7 @@ from tangere.runtime import Arrays, InputError, choose_device, described, to_num
 from tangere.scene import Scene
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
-from tangere.shape.heightfield import Heightfield
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
 from tangere.shape.mesh import Mesh
 from tangere.shape.robot import Joint, RobotDescription, mesh_of_parts
 
@@ -43,7 +43,7 @@ DEFAULT_SAMPLES = 200
 #: Checkers a robot keeps for the next check in the same cell.
 KEPT = 4
 
-Thing = Mesh | Moving | Analytic | Heightfield
+Thing = Mesh | Moving | Analytic | Heightfield | TiledHeightfield
 Allowed = AllowedPairs | TouchingTable | Iterable[Iterable[str]]
 
 
@@ -240,8 +240,8 @@ class Robot(RobotDescription):
             q: configurations in the order of `joint_names` [rad or m]: (k, dof) for one trajectory, (n, k, dof) for n.
                 k = 1 asks about single configurations.
             world: meshes by name; `mesh.moving(motion)` for what is somewhere else or moves, rigidly or along a `Path`,
-                over the whole trajectory. Spheres, cylinders and other analytic bodies are what they are, and solid; a
-                `Heightfield` is its triangles.
+                over the whole trajectory. Spheres, cylinders and other analytic bodies are what they are, and solid;
+                so is ground, a `Heightfield` or `TiledHeightfield`.
             allowed: pairs of names that may touch: from `allowed`, from `touching`, or a list. None means
                 `default_allowed`; the answer says which pairs were left out, and why.
             base: where the robot stands, a pose (4, 4), or how its base moves over the trajectory.

@@ -119,11 +119,11 @@ class _PartDistances:
         device: wp.Device,
     ) -> None:
         self.pairs, self.placed, self.cap, self.tie, self.device = pairs, placed, cap, tie, device
-        self.shapes = tuple(dict.fromkeys(part for parts in cell.parts for part in parts))
+        self.shapes = tuple(dict.fromkeys(part for parts in cell.surfaces for part in parts))
         number = {part: k for k, part in enumerate(self.shapes)}
         owner, which = [], []
         for row, (one, other) in enumerate(pairs.tolist()):
-            for a, b in product(cell.parts[one], cell.parts[other]):
+            for a, b in product(cell.surfaces[one], cell.surfaces[other]):
                 owner.append(row)
                 which.append((number[a], number[b]))
         self.owner, self.which = np.array(owner), np.array(which)
@@ -233,7 +233,7 @@ class _CellPlan:
         """The parts of two bodies that are nearest at a time of the step, in motion."""
         choices = [
             [part.moving(motion) for part, motion in zip(parts, motions, strict=True)]
-            for parts in product(*(self.cell.parts[n] for n in numbers))
+            for parts in product(*(self.cell.surfaces[n] for n in numbers))
         ]
         if len(choices) == 1:
             return choices[0]

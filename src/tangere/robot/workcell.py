@@ -20,12 +20,13 @@ from tangere.motion import Path, Rest, Rigid
 from tangere.robot.allowed_pairs import AllowedPairs
 from tangere.robot.rigid_groups import RigidGroups
 from tangere.runtime import InputError, UnsupportedError, described
-from tangere.shape import Moving
+from tangere.shape import Moving, generate
 from tangere.shape.analytic import Analytic
-from tangere.shape.heightfield import Heightfield
+from tangere.shape.heightfield import Heightfield, TiledHeightfield
 from tangere.shape.mesh import Mesh
 from tangere.shape.robot import Joint, RobotDescription, mesh_holding
 
+Ground = Heightfield | TiledHeightfield
 #: A motion that is given for the whole trajectory.
 Given = Path | Rigid
 
@@ -58,8 +59,8 @@ class Workcell:
     ) -> None:
         self.robots: list[PlacedRobot] = []
         self.names: list[str] = []
-        self.meshes: list[Mesh] = []  #: what holds each body, to be drawn
-        self.parts: list[tuple[Mesh | Analytic, ...]] = []  #: what it is made of
+        self.meshes: list[Mesh] = []  #: what holds each body; of ground, its surface
+        self.parts: list[tuple[Mesh | Analytic | Ground, ...]] = []  #: what it is made of
         self.paths: list[tuple[int, ...]] = []
         self.joints: list[Joint] = []
         self.origins = np.zeros((0, 4, 4))
@@ -74,7 +75,7 @@ class Workcell:
             if name not in robots:
                 raise InputError(f"base names robot {name!r}; there are {', '.join(map(repr, robots))}")
         check_world(world)
-        for name, thing in (world or {}).items():
+        for name, thing in sorted((world or {}).items(), key=lambda item: isinstance(item[1], Ground)):
             self._put_thing(name, thing, moved)
 
     @cached_property
@@ -101,6 +102,16 @@ class Workcell:
         ]
         kept.sort(key=lambda pair: len(set(moving[pair[0]]) ^ set(moving[pair[1]])))
         return np.array(kept, np.int32).reshape(-1, 2)
+
+    @cached_property
+    def surfaces(self) -> list[tuple[Mesh | Analytic, ...]]:
+        """The parts of each body; of ground its triangles, which is all there is of it for gradients."""
+        for name, (first, *_) in zip(self.names, self.parts, strict=True):
+            if isinstance(first, TiledHeightfield):
+                raise UnsupportedError(f"world: {name!r} is ground in tiles, of which there are no gradients")
+        return [
+            tuple(part.to_mesh() if isinstance(part, Heightfield) else part for part in parts) for parts in self.parts
+        ]
 
     def breaks(self) -> np.ndarray:
         """Times in (0, 1) at which given motions go over from one screw to the next."""
@@ -136,17 +147,18 @@ class Workcell:
 
     def _put_thing(self, name: str, thing: Any, moved: int) -> None:
         shape = thing.shape if isinstance(thing, Moving) else thing
-        if isinstance(shape, Heightfield):
-            shape = shape.to_mesh()
+        if isinstance(thing, Ground):
+            self._put_body(name, _box_about(thing), (thing,), ())
+            return
         if not isinstance(shape, Mesh | Analytic):
-            kinds = "a Mesh, analytic bodies, at rest or moving, or a Heightfield"
+            kinds = "a Mesh, analytic bodies, at rest or moving, or ground"
             raise UnsupportedError(f"world: {name!r} must be {kinds}, not {described(thing)}")
         motion = _motion(thing.motion, f"world: {name!r}") if isinstance(thing, Moving) else None
         parts = tuple(shape[k] for k in range(len(shape))) if isinstance(shape, Analytic) else (shape,)
         mesh = shape if isinstance(shape, Mesh) else Mesh.join([*map(mesh_holding, parts)], name=str(name))
         self._put_body(name, mesh, parts, self._frame(motion, moved))
 
-    def _put_body(self, name: str, mesh: Mesh, parts: tuple[Mesh | Analytic, ...], path: tuple[int, ...]) -> None:
+    def _put_body(self, name: str, mesh: Mesh, parts: tuple[Any, ...], path: tuple[int, ...]) -> None:
         if not isinstance(name, str) or name in self.names:
             raise InputError(f"world: there are two bodies {name!r}" if name in self.names else "names must be words")
         self.names.append(name)
@@ -160,6 +172,13 @@ class Workcell:
             return ()
         self.given.append(motion)
         return (moved + len(self.given) - 1,)
+
+
+def _box_about(ground: Ground) -> Mesh:
+    """A box around the surface of a ground."""
+    low, high = ground.bounds
+    box = generate.box(np.maximum(high - low, 1e-3 * (high - low).max()))
+    return box.replace(vertices=box.vertices + 0.5 * (low + high))
 
 
 def _table(columns: list[np.ndarray]) -> np.ndarray:

@@ -71,7 +71,7 @@ class GroundBlocks:
         self.bounds[:, 0, :2], self.bounds[:, 1, :2] = first * field.spacing, last * field.spacing
         self.bounds[:, :, 2] = ground.reshape(-1, 2)
         self.bounds += np.asarray(field.origin)
-        self._squares = columns
+        self._squares, self._rows = columns, rows
         self._kept: OrderedDict[tuple[int, ...], GroundBlock] = OrderedDict()
         self._keeping = threading.Lock()
 
@@ -89,6 +89,33 @@ class GroundBlocks:
         for low, high in zip(lower, upper, strict=True):
             found |= ((self.bounds[:, 0] <= high + grown) & (self.bounds[:, 1] >= low - grown)).all(axis=1)
         return np.flatnonzero(found)
+
+    def near_balls(self, balls: np.ndarray, reach: float, *, above: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Which squares with ground may come within `reach` of which balls: numbers of both, balls rising.
+
+        Args:
+            balls: centres and radii, (n, 4) [m].
+            above: also what is anywhere above the lowest point of a ball.
+        """
+        grown = 1e-9 * np.abs(self.bounds[np.isfinite(self.bounds)]).max(initial=0.0)
+        radius, size = balls[:, 3] + reach + grown, float(_SQUARE) * np.asarray(self._spacing)
+        middle, most = balls[:, :2] - np.asarray(self._origin[:2]), np.array([self._squares, self._rows]) - 1
+        first, last = (
+            np.clip(np.floor((middle + side * radius[:, None]) / size), -1, most + 1).astype(np.int64)
+            for side in (-1.0, 1.0)
+        )
+        first, last = np.maximum(first, 0), np.minimum(last, most)
+        wide, deep = np.maximum(last - first + 1, 0).T
+        many = wide * deep
+        ball = np.repeat(np.arange(len(balls)), many)
+        place = np.arange(len(ball)) - np.repeat(np.cumsum(many) - many, many)
+        row, column = np.divmod(place, np.maximum(wide[ball], 1))
+        square = (first[ball, 1] + row) * self._squares + first[ball, 0] + column
+        low, high = self.bounds[square, 0, 2], self.bounds[square, 1, 2]
+        kept = high >= (balls[:, 2] - radius)[ball]  # -inf of squares without ground
+        if not above:
+            kept &= low <= (balls[:, 2] + radius)[ball]
+        return ball[kept], square[kept]
 
     def blocks(self, squares: np.ndarray) -> list[GroundBlock]:
         """Squares with ground, each by itself."""

@@ -60,13 +60,13 @@ class ConvexPairs:
             setattr(self._pairs, name, wp.array(column, dtype=wp.vec2i, device=self.device))
         self._clocks: np.ndarray | None = None
 
-    def ask(self) -> None:
-        """Take over what `questions` was asked."""
+    def ask(self, rows: np.ndarray | None = None) -> None:
+        """Take over what `questions` was asked; rows as for `RigidPairs.ask`."""
         asked = self.questions
         if self._clocks is not asked.smooth:
             self._clocks = asked.smooth
             self._pairs.smooth = wp.array(asked.smooth[self.owner], dtype=wp.bool, device=self.device)
-        self.rows = asked.expanded(self._first, self._many)
+        self.rows = asked.expanded(self._first, self._many) if rows is None else rows
         self.total = len(self.rows)
         self._pair = self.rows % len(self.parts)
         self._tolerances = asked.tolerances[self.owner[self._pair]]

@@ -48,6 +48,7 @@ class PairQuestions(NonCopyable):
         joints: `JointArrays`: the frames that joints move, 0 … m - 1; those from m on are given for each step.
         moved: how many frames these joints move.
         steps: how many steps there is room for.
+        sizes: of each body, which default tolerances are parts of [m]; None means those of the meshes.
         reduced: see `ChainLayout.of`.
     """
 
@@ -61,6 +62,7 @@ class PairQuestions(NonCopyable):
         steps: int,
         device: wp.Device,
         *,
+        sizes: np.ndarray | None = None,
         reduced: bool = True,
     ) -> None:
         self.meshes, self.pairs, self.steps, self.device = tuple(meshes), pairs, steps, device
@@ -69,7 +71,7 @@ class PairQuestions(NonCopyable):
         number = {mesh: k for k, mesh in enumerate(distinct)}
         self._shapes, self._shape = distinct, np.array([number[mesh] for mesh in self.meshes], np.int32)
         self._forest = Forest.of(distinct, device)
-        self._extent = np.array([mesh.extent for mesh in self.meshes])
+        self._extent = np.array([mesh.extent for mesh in self.meshes]) if sizes is None else sizes
         width, count = self.layout.width, len(pairs)
         self._parts = rows_of_step(device, steps, count)
         self.motions = wp.zeros(steps * width, dtype=RigidMotion, device=device)
@@ -97,7 +99,7 @@ class PairQuestions(NonCopyable):
         self._values: Any = StepValues()
         self._values.begin, self._values.end = (wp.zeros(steps, dtype=wp.int32, device=device) for _ in range(2))
         self._host_rows = [array.numpy() for array in (self._values.begin, self._values.end)] if device.is_cpu else []
-        self.asked = self.total = 0
+        self.asked, self.total, self.beyond = 0, 0, 0.0
         self.given_tolerance: float | None = None
 
     def ask(
@@ -130,7 +132,7 @@ class PairQuestions(NonCopyable):
         values.configurations = configurations
         self._put_rows(begin, end)
         width, pairs = self.layout.width, len(self.pairs)
-        self.asked = count
+        self.asked, self.beyond = count, float(beyond)
         launch(write_step_motions, count * width, [self._frames, values], [self.motions], device=self.device)
         bodies = len(self.meshes)
         inputs = [self._bodies, width, self._roots]
@@ -149,6 +151,18 @@ class PairQuestions(NonCopyable):
     def tolerance(self) -> float:
         """The largest of all pairs [m]."""
         return float(self.tolerances.max())
+
+    def balls(self) -> np.ndarray:
+        """What no body leaves in any step: a ball in the world, centre and radius, (steps, bodies, 4)."""
+        count = self.asked * len(self.meshes)
+        return fetched(self._balls, slice(count)).reshape(self.asked, len(self.meshes), 4)
+
+    def poses(self, steps: np.ndarray, body: int) -> np.ndarray:
+        """Where a body is at the start of some steps, (n, 4, 4)."""
+        links, place = int(self.layout.body_links[body]), int(self.layout.body_first[body])
+        first = steps * self.layout.width + place
+        chain = fetched(self.motions, (first[:, None] + np.arange(links)).reshape(-1))
+        return motions_of(chain, links, (len(steps),)).pose(0.0)
 
     def starts(self) -> np.ndarray:
         """(steps + 1,) the first query about each step."""

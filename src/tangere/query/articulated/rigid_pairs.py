@@ -49,23 +49,30 @@ class RigidPairs:
         self._forest = Forest.of(distinct, self.device)
         self._table = self._pair_table()
         self._lengths: Any = None
-        if not self._whole:
-            sizes = questions.steps * len(parts), questions.steps + 1
-            self._rows, self._starts = (wp.zeros(size, dtype=wp.int32, device=self.device) for size in sizes)
+        self._own_rows = wp.zeros(0, dtype=wp.int32, device=self.device)
+        self._own_starts = wp.zeros(questions.steps + 1, dtype=wp.int32, device=self.device)
         self._hits = wp.zeros(questions.steps, dtype=StepHit, device=self.device)
         self._host_hits = self._hits.numpy()
         self.batch: RigidQueryBatch | None = None  #: of what the boxes about whole bodies leave, after `ask`
         self._chosen: RigidQueryBatch | None = None
 
-    def ask(self) -> None:
-        """Take over what `questions` was asked."""
+    def ask(self, rows: np.ndarray | None = None) -> None:
+        """Take over what `questions` was asked.
+
+        Args:
+            rows: what to ask about, step * parts + part, rising; None means what `questions` left.
+        """
         asked = self.questions
         self._put_lengths()
-        if self._whole:
+        if rows is None and self._whole:
             self.total, self._rows, self._starts, self._stride = asked.total, asked.rows, asked.offsets, len(self.parts)
         else:
-            rows = asked.expanded(self._first, self._many)
+            rows = asked.expanded(self._first, self._many) if rows is None else rows
             self.total, self._stride = len(rows), 1
+            if len(self._own_rows) < self.total:
+                room = 1 << max(self.total - 1, LEAST_ROOM - 1).bit_length()
+                self._own_rows = wp.zeros(room, dtype=wp.int32, device=self.device)
+            self._rows, self._starts = self._own_rows, self._own_starts
             starts = np.searchsorted(rows, np.arange(asked.asked + 1) * len(self.parts))
             self._put(self._rows, rows)
             self._put(self._starts, starts)
