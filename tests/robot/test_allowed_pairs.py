@@ -175,3 +175,7 @@ def test_a_proof_does_not_count_beyond_the_limits_it_is_for():
     assert found.status == Status.CONTACT
     assert found.time == pytest.approx(2.3 / 3.0, abs=1e-5)
     assert robot.check([[[0.0], [1.0]], [[0.0], [3.0]]], allowed=table, device="cpu").status.tolist() == [0, 1]
+    assert robot.distances([[0.0], [1.0]], allowed=table, device="cpu").pairs == ()
+    past = robot.distances([3.0], allowed=table, device="cpu")
+    assert past.pairs == (("wall", "block"),)
+    assert past.upper == pytest.approx([0.3])  # the block went through the wall

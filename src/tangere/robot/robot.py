@@ -292,7 +292,8 @@ class Robot(RobotDescription):
 
         Args:
             q: (dof,) or (n, dof) [rad or m].
-            world, allowed, base: as for `check`; what moves is taken at its start.
+            world, allowed, base: as for `check`; what moves is taken at its start. Pairs that are left out because
+                they are proved never to touch are there if a joint is beyond its limits.
             cap: what is farther apart need not be told [m]; None means no cap.
             tie: features that come within this of the nearest count as equally near [m]; None means 1e-9 of the
                 bodies' size.
@@ -307,7 +308,10 @@ class Robot(RobotDescription):
             True
         """
         checker = self._checker(world, allowed, base, device, threads)
-        return distances_in_cell(checker.cell, checker.pairs, q, cap=cap, tie=tie, device=device, threads=threads)
+        points = to_numpy(q, "q")
+        if points.shape[-1:] == (checker.cell.dof,):
+            checker = checker.answering(points)
+        return distances_in_cell(checker.cell, checker.pairs, points, cap=cap, tie=tie, device=device, threads=threads)
 
     def time_gradient(
         self,

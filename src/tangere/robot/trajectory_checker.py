@@ -151,10 +151,13 @@ class TrajectoryChecker(NonCopyable):
         if until not in ("end", "contact"):
             raise InputError(f"until must be 'end' or 'contact', not {described(until)}")
         clock = clock_of(times, points.shape[1])
-        asked = self._beyond_limits if beyond(points, self.limits).any() else self
-        question = _Question(asked, points, clock, float(separation), tolerance, clearance, accuracy)
+        question = _Question(self.answering(points), points, clock, float(separation), tolerance, clearance, accuracy)
         question.search(until)
         return question.answer()
+
+    def answering(self, points: np.ndarray) -> TrajectoryChecker:
+        """Who answers about configurations, (…, dof): where joints leave their limits, proved pairs are compared."""
+        return self._beyond_limits if beyond(points, self.limits).any() else self
 
     @cached_property
     def _beyond_limits(self) -> TrajectoryChecker:
@@ -402,13 +405,13 @@ class _Question:
         beyond, limits = self._beyond(), self.checker.limits
         broken = beyond.any(axis=1)
         when = np.full(len(self.points), np.inf)
-        for i in np.flatnonzero(broken.any(axis=1)):
-            for joint in np.flatnonzero(broken[i]):
-                k = int(beyond[i, :, joint].argmax())
-                time = self.clock[0]
-                if k > 0:
-                    before, after = self.points[i, k - 1 : k + 1, joint]
-                    limit = limits[joint, 1] if after > before else limits[joint, 0]
-                    time = self.clock[k - 1] + (limit - before) / (after - before) * np.diff(self.clock)[k - 1]
-                when[i] = min(when[i], time)
+        rows, joints = np.nonzero(broken)
+        first = beyond.argmax(axis=1)[rows, joints]
+        time = np.full(len(rows), self.clock[0])
+        late = np.flatnonzero(first > 0)
+        i, k, joint = rows[late], first[late], joints[late]
+        before, after = self.points[i, k - 1, joint], self.points[i, k, joint]
+        limit = np.where(after > before, limits[joint, 1], limits[joint, 0])
+        time[late] = self.clock[k - 1] + (limit - before) / (after - before) * (self.clock[k] - self.clock[k - 1])
+        np.minimum.at(when, rows, time)
         return broken, when
