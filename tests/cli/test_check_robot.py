@@ -123,3 +123,45 @@ def test_a_part_and_a_robot_are_asked_about_in_their_own_words(folder):
     assert (result.exit_code, "a part goes with --path and --against" in result.stderr) == (2, True)
     result = CliRunner().invoke(main, ["check", str(folder / "pillar.stl"), "--clearance", "1"])
     assert (result.exit_code, "--clearance goes with --robot" in result.stderr) == (2, True)
+
+
+def test_two_files_of_one_name_are_two_things(folder):
+    """The pillar that is hit is the first of them, and is not forgotten for the second."""
+    far = folder / "far"
+    far.mkdir()
+    box((0.1, 0.1, 0.1)).at(np.block([[np.eye(3), np.full((3, 1), 9.0)], [np.zeros(3), 1.0]])).save(far / "pillar.stl")
+    run = call(folder, "bad.csv", "--against", str(far / "pillar.stl"), "--json")
+    assert run.exit_code == 1
+    assert json.loads(run.stdout)["pair"] == ["jib", str(folder / "pillar.stl")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("empty.npy", b"", "is no array of numbers"),
+        ("cut.npy", b"\x93NUMPY\x01\x00v\x00{'descr'", "is no array of numbers"),
+        ("bytes.csv", b"\x80\xff\x00", "is no table of numbers"),
+        ("twice.csv", b"turn,lift,turn\n0,0,0\n", "has several columns for turn"),
+        ("clocks.csv", b"t,turn,lift,t\n0,0,0,0\n", "has several columns for t"),
+    ],
+)
+def test_files_that_are_no_trajectories_are_told(folder, name, content, told):
+    (folder / name).write_bytes(content)
+    run = call(folder, name)
+    assert run.exit_code == 2
+    assert f"{name}: {told}" in run.output
+
+
+def test_numbers_that_are_not_real_are_no_trajectory(folder):
+    np.save(folder / "complex.npy", np.zeros((2, 2), complex))
+    np.savez(folder / "several.npz", q=np.zeros((2, 2)))
+    (folder / "several.npz").rename(folder / "several.npy")
+    for name in ("complex.npy", "several.npy"):
+        run = call(folder, name)
+        assert run.exit_code == 2
+        assert f"{name}: is no array of real numbers" in run.output
+
+
+def test_the_mark_that_spreadsheets_put_before_a_table_is_no_name(folder):
+    (folder / "marked.csv").write_bytes(b"\xef\xbb\xbfturn,lift\n0,0\n0.1,0\n")
+    assert call(folder, "marked.csv").exit_code == 0

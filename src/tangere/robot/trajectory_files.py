@@ -32,12 +32,12 @@ def read_trajectory(path: str | PathLike[str], joints: Sequence[str]) -> tuple[n
     if not file.is_file():
         raise InputError(f"{file.name}: there is no file {str(file)!r}")
     if file.suffix == ".npy":
-        try:
-            return None, np.load(file, allow_pickle=False).astype(float)
-        except ValueError as error:
-            raise InputError(f"{file.name}: is no array of numbers: {error}") from error
-    with file.open(newline="") as text:
-        rows = [row for row in csv.reader(text) if any(cell.strip() for cell in row)]
+        return None, _array(file)
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as text:  # spreadsheets put a mark before the first name
+            rows = [row for row in csv.reader(text) if any(cell.strip() for cell in row)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{file.name}: is no table of numbers: {error}") from error
     if not rows:
         raise InputError(f"{file.name}: is empty")
     names = [cell.strip() for cell in rows[0]]
@@ -52,8 +52,23 @@ def read_trajectory(path: str | PathLike[str], joints: Sequence[str]) -> tuple[n
     missing = [joint for joint in joints if joint not in names]
     if missing:
         raise InputError(f"{file.name}: has no column for {', '.join(missing)}; there are {', '.join(names)}")
+    twice = [name for name in (*joints, *_TIMES) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{file.name}: has several columns for {', '.join(twice)}")
     column = next((name for name in _TIMES if name in names), None)
     return None if column is None else table[:, names.index(column)], table[:, [names.index(joint) for joint in joints]]
+
+
+def _array(file: Path) -> np.ndarray:
+    """The real numbers of a .npy file."""
+    try:
+        table = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(f"{file.name}: is no array of numbers: {error}") from error
+    if not isinstance(table, np.ndarray) or table.dtype.kind not in "fiu":
+        given = f"numbers of type {table.dtype}" if isinstance(table, np.ndarray) else "several arrays"
+        raise InputError(f"{file.name}: is no array of real numbers: it has {given}")
+    return table.astype(float)
 
 
 def _numbers(file: Path, rows: list[list[str]], columns: int, first: int) -> np.ndarray:

@@ -56,7 +56,10 @@ def check_robot(asked: RobotQuestion) -> bool:
     check_view_extra(pillow=asked.png is not None, viser=asked.look)
     robot = tg.Robot.load(asked.robot)
     times, q = read_trajectory(asked.trajectory, robot.joint_names)
-    world = {file.name: load_mesh(file, asked.units) for file in asked.against}
+    short = [file.name for file in asked.against]
+    world = {
+        file.name if short.count(file.name) == 1 else str(file): load_mesh(file, asked.units) for file in asked.against
+    }
     tell_doubted_units(list(world.values()))
     allowed: Any = None
     if asked.srdf is not None or asked.allow:
