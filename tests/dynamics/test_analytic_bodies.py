@@ -216,6 +216,42 @@ def test_what_overlaps_by_its_formula_is_refused_though_its_facets_do_not(wall):
             assert allowed.truncation.overlapping == ((0, 1),)
 
 
+@pytest.mark.parametrize("inner", ["box", "hull", "mesh"])
+@pytest.mark.parametrize("outer", ["box", "hull"])
+def test_what_is_wholly_inside_a_polytope_is_refused(inner, outer):
+    """Its triangles, by which it meets others on their ways, touch nothing there."""
+    mesh = tg.generate.box((1.0, 1.0, 1.0))
+    made = {"box": tg.Box([0.5, 0.5, 0.5]), "hull": tg.ConvexMesh(mesh), "mesh": mesh}
+    small = {"box": tg.Box([0.1, 0.1, 0.1]), "mesh": tg.generate.box((0.2, 0.2, 0.2))}
+    small["hull"] = tg.ConvexMesh(small["mesh"])
+    for order in (1, -1):
+        bodies = [Body(made[outer], name="outer"), Body(small[inner], at(0.1, 0.0, 0.05), name="inner")][::order]
+        with pytest.raises(InputError, match="overlap at the start"):
+            World(bodies, device="cpu").step()
+    World([Body(made["mesh"], fixed=True), Body(small[inner], at(0.1, 0.0, 0.05))], device="cpu").step()  # a hollow one
+
+
+def test_polytopes_go_as_their_triangles_do():
+    """Boxes and hulls that fall onto each other, turned a little, and the same as meshes."""
+    found = []
+    box = tg.generate.box((0.5, 0.4, 0.3))
+    for shapes in ([tg.Box([0.25, 0.2, 0.15]), tg.ConvexMesh(box)], [box, box]):
+        ground = tg.generate.box((4, 4, 1)) if shapes[0] is box else tg.Box([2.0, 2.0, 0.5])
+        bodies = [Body(ground, at(z=-0.5), fixed=True)]
+        bodies += [
+            Body(shapes[k % 2], at(0.03 * k, 0.02 * k, 0.25 + 0.4 * k, about([1, 1, 0], 0.05 * k))) for k in range(4)
+        ]
+        world = World(bodies, device="cpu")
+        again = 0
+        for _ in range(60):
+            world.step()
+            again += world.truncation.solved_again
+        found.append((world.positions, len(world.contacts), again))
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-4)
+    assert abs(found[0][1] - found[1][1]) <= 2
+    assert abs(found[0][2] - found[1][2]) <= 2
+
+
 def test_a_run_goes_on_from_any_frame_with_the_same_bits_and_copies_are_worlds(tmp_path):
     bodies = [floor(), *(Body(shape, at(0.1 * k, 0, 0.6 + 1.1 * k)) for k, shape in enumerate(SHAPES))]
     world = World(bodies, device="cpu")

@@ -455,3 +455,15 @@ def test_only_pairs_that_overlap_are_told_whether_allowed_or_joined():
     world.join("weld", 3, 2, at=[2.3, 0.0, 0.0])
     world.step()
     assert world.truncation.overlapping == ((0, 1), (2, 3))
+
+
+def test_a_stack_a_thousandth_of_the_security_distance_apart_is_not_held():
+    """As the page on rigid worlds says of bodies that are put close to each other."""
+    box, apart = tg.generate.box((1.0, 1.0, 1.0)), 2e-7
+    poses = np.tile(np.eye(4), (8, 1, 1))
+    poses[:, 2, 3] = (1.0 + apart) * np.arange(8)
+    world = World([Body(box, pose, fixed=k == 0) for k, pose in enumerate(poses)], separation=2e-4, device="cpu")
+    world.run(steps=30)
+    assert world.truncation.all_bodies == 0
+    assert np.abs(world.positions[:, 2] - poses[:, 2, 3]).max() < world.separation
+    assert np.abs(world.velocities).max() < 1e-4

@@ -26,7 +26,7 @@ from tangere.runtime import (
     view_room,
     whole,
 )
-from tangere.shape.analytic import Analytic, ConvexMesh
+from tangere.shape.analytic import HULL, Analytic, ConvexMesh
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import MassProperties, Mesh
 
@@ -186,6 +186,11 @@ class Body:
             self._put("offset", placed)
         self._put("analytic", Analytic.joined([shape]))
         self._put("mesh", surface_of(self.analytic, name, self.offset))
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether it is what its formula says and triangles are not: boxes and hulls meet others by their triangles."""
+        return self.analytic is not None and self.analytic.kind != HULL
 
     def by_formula_at(self, pose: np.ndarray) -> Analytic | None:
         """The analytic body that it is where its frame is at a pose, (4, 4) or (n, 4, 4); None for a mesh."""

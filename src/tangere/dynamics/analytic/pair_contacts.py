@@ -5,6 +5,7 @@ Question: where do two spheres, capsules, boxes, cylinders, cones or hulls, or o
 Method:   `manifold` lists what is nearer than bodies can get in the step; each contact is a row like any other. The way
           is asked about with first contact, with a separation that fits each pair (`separation`). Pairs of like kinds
           are asked about together. Of manifolds with many corners some are kept: one left out comes back as a hit.
+          Boxes and hulls are here for what is curved: each other and meshes they meet by their triangles.
 Sound:    both questions are about the bodies as their formulas say, which are solid; a mesh is a surface. A motion that
           nobody reports as hit keeps all pairs farther apart than their separations. Pairs that move less than what is
           left of their gap are not asked about.

@@ -36,8 +36,8 @@ class PairFilter:
     group: wp.array[int]  # (n,) bodies of one group are not compared; -1 is no group, -2 is compared with nobody
     first: wp.array[int]  # (n + 1,) where the ignored partners of each body begin
     ignored: wp.array[int]  # partners with larger numbers
-    analytic: wp.array[int]  # (n,) 1 for an analytic body
-    wanted: int  # 1 for pairs of which one is an analytic body, 0 for all others
+    curved: wp.array[int]  # (n,) 1 for a body that no triangles are
+    wanted: int  # 1 for pairs of which one is such a body, 0 for all others
 
 
 class BodyPairs:
@@ -100,7 +100,7 @@ class BodyPairs:
 def pair_filters(
     bodies: Sequence[Body], worlds: np.ndarray, ignored: np.ndarray, device: wp.Device
 ) -> tuple[PairFilter, PairFilter]:
-    """Which of n bodies are compared: pairs of two meshes, and those with an analytic body.
+    """Which of n bodies are compared: pairs of which both are triangles, and those with a curved body.
 
     Args:
         worlds: (n,) the world of each body, rising.
@@ -108,7 +108,7 @@ def pair_filters(
     """
     numbers = {group: number for number, group in enumerate(dict.fromkeys(body.group for body in bodies))}
     groups = np.array([_group(body, numbers) for body in bodies])
-    analytic = np.array([body.analytic is not None for body in bodies])
+    curved = np.array([body.is_curved for body in bodies])
     count = len(worlds)
     pairs = np.unique(np.sort(np.asarray(ignored, np.int64).reshape(-1, 2), axis=1), axis=0)
     both: list[Any] = [PairFilter(), PairFilter()]
@@ -119,9 +119,9 @@ def pair_filters(
     made.first = wp.array(first, dtype=wp.int32, device=device)
     partners = pairs[:, 1] if len(pairs) else np.array([-1])
     made.ignored = wp.array(partners.astype(np.int32), dtype=wp.int32, device=device)
-    made.analytic = wp.array(analytic.astype(np.int32), dtype=wp.int32, device=device)
+    made.curved = wp.array(curved.astype(np.int32), dtype=wp.int32, device=device)
     made.wanted, both[1].wanted = 0, 1
-    for name in ("last", "group", "first", "ignored", "analytic"):
+    for name in ("last", "group", "first", "ignored", "curved"):
         setattr(both[1], name, getattr(made, name))
     return both[0], both[1]
 
@@ -201,7 +201,7 @@ def compared(
     still_j = held[j] == 63 or asleep[j] != wp.uint8(0)
     if still_i and still_j:
         return False
-    if wp.max(filter.analytic[i], filter.analytic[j]) != filter.wanted:
+    if wp.max(filter.curved[i], filter.curved[j]) != filter.wanted:
         return False
     if filter.group[i] >= 0 and filter.group[i] == filter.group[j]:
         return False

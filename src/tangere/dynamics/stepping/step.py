@@ -168,7 +168,7 @@ class WorldStep:
         standing = np.array([body.ground is None for body in bodies])
         self._size = float(np.median(self.table.radius.numpy()[standing | ~standing.any()]))  #: that tells rows apart
         self.analytic: AnalyticRows | None = None  #: what holds bodies above ground, and analytic ones apart
-        if not standing.all() or any(body.analytic is not None for body in bodies):
+        if not standing.all() or any(body.is_curved for body in bodies):
             from tangere.dynamics.analytic.analytic_rows import AnalyticRows
 
             self.analytic = AnalyticRows(
@@ -455,7 +455,8 @@ class WorldStep:
         poses = read_poses(self.state, self.table)
         if count:  # only those need the exact test that are not certainly apart
             apart = self.near.at(poses, pairs, 0.0).least > 0.0
-            pairs = pairs[~apart]
+            solid = np.array([body.analytic is not None for body in self.bodies])  # others may be wholly inside
+            pairs = pairs[~apart | solid[pairs].any(axis=1)]
         when = "at the start" if self.steps == 0 else f"at step {self.steps}"
         refuse_overlaps(self.bodies, poses, pairs, when)
         if self.analytic is not None:
