@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from oracles.helpers.cut_layout import check_contact_features
 from oracles.helpers.cut_strokes import block as lattice_block
 from tangere.shape import generate
 from tangere.shape.tets import TetMesh, solid_block
@@ -161,3 +162,21 @@ def test_cones_of_clusters_leave_out_nothing_that_touches(scene, alone, monkeypa
     detection.find_nearest()
     assert (found >= 0).sum() > 20
     assert np.array_equal(found, detection.partners.nearest.numpy())
+
+
+def test_contacts_name_the_features_that_touch_after_cuts_in_place(road) -> None:
+    """Rows of what is new are in the order in which they were made, not in that of the body."""
+    solid, small = solid_block((10, 5, 5), size=(0.2, 0.1, 0.1)), solid_block((2, 2, 2), size=(0.04, 0.04, 0.04))
+    body = Body(solid, cuttable=True, fixed=solid.vertices[:, 2] < -0.0499)
+    lump = Body(TetMesh(small.vertices + [0.05, 0.0, 0.0705], small.tets), name="lump")
+    simulation = Simulation([body, lump], device="cpu", threads=1, dt=0.01)
+    simulation.run(steps=12)
+    named, layout = 0, simulation._pipeline.assembly
+    for y in np.arange(9):
+        lines = (np.array([[0.003, 0.01 * k - 0.07, z] for z in (-0.08, 0.08)]) for k in (y, y + 1))
+        simulation.cut(0, *lines)
+        simulation.step()
+        named += check_contact_features(simulation)
+    assert named > 100
+    assert set(simulation.contacts.body_a.tolist()) | set(simulation.contacts.body_b.tolist()) == {0, 1}
+    assert simulation._pipeline.assembly is layout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from functools import partial
 
 import numpy as np
 import pytest
@@ -16,13 +15,11 @@ from oracles.helpers.cut_strokes import torus as lattice_torus
 from oracles.soft_bodies import overlaps
 from tangere.runtime import InputError, TangereError
 from tangere.shape.tets import TetMesh, solid_block
-from tangere.soft import Body, Simulation, step
-from tangere.soft.cutting import Cuts, cuts
+from tangere.soft import Body, Simulation
+from tangere.soft.cutting import Cuts
 from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.model import assembled_bodies
-from tangere.soft.safe_step.patches import Patches
 from tangere.soft.solver.cpu.dof_lanes import dof_lanes
-from tangere.soft.solver.cuda.sweeps import CudaSweeps
 
 
 def block(cells=(8, 4, 4), **options) -> Body:
@@ -34,16 +31,6 @@ def block(cells=(8, 4, 4), **options) -> Body:
 def line(y: float, x: float = 0.03) -> np.ndarray:
     z = np.linspace(-0.9, 0.9, 6)
     return np.stack([x + 0.1 * y + 0.1 * z, y + 0 * z, z], axis=1)
-
-
-@pytest.fixture(params=["here", "with a mirror"])
-def road(request, monkeypatch) -> str:
-    """Bodies are updated in place here; or as for a GPU, where kernels on the host write into copies that are sent."""
-    if request.param == "with a mirror":
-        monkeypatch.setattr(step, "Patches", partial(Patches, per_feature=True))
-        monkeypatch.setattr(step, "CpuSweeps", CudaSweeps)
-        monkeypatch.setattr(cuts, "InPlaceUpdate", partial(InPlaceUpdate, apart=True))
-    return request.param
 
 
 class CountedUpdates:

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from tangere.query.contacts import Kind
 from tangere.soft import Simulation
 from tangere.soft.model.assembled_bodies import AssembledBodies, sharp_edges
 from tangere.soft.solver.cpu.dof_lanes import dof_lanes
@@ -209,6 +210,27 @@ def check_features(patches, anew: AssembledBodies, faces, corners, number) -> No
         there = np.unique(np.concatenate([items[first[n] : last[n] + 1].ravel() for n in nodes[around]]))
         known = reference.vertices.numpy()[slice(*reference.offsets.numpy()[patch : patch + 2])]
         assert np.isin(there, known).all()
+
+
+def check_contact_features(simulation: Simulation) -> int:
+    """The features that contacts name have the points of the contacts; how many contacts there are."""
+    pipeline, contacts = simulation._pipeline, simulation.contacts
+    began = pipeline.surface_start.numpy()
+    rows = [pipeline.assembly.vertex_rows(number) for number in range(len(simulation))]
+    meshes = [body.surface.replace(vertices=began[own]) for body, own in zip(simulation.bodies, rows, strict=True)]
+    for k in range(len(contacts)):
+        for side in "ab":
+            mesh, feature = meshes[getattr(contacts, f"body_{side}")[k]], getattr(contacts, f"feature_{side}")[k]
+            point, kind = getattr(contacts, f"point_{side}")[k], contacts.kind[k]
+            if kind == Kind.EDGE_EDGE:
+                corners = mesh.vertices[mesh.edges[feature]]
+            else:
+                corners = mesh.vertices[[feature]] if side == "a" else mesh.vertices[mesh.faces[feature]]
+            apart = (corners - point).T
+            weights = np.linalg.lstsq(np.vstack([apart, 0.1 * np.ones(len(corners))]), [0, 0, 0, 0.1], rcond=None)[0]
+            assert weights.min() > -1e-7
+            assert np.abs(apart @ weights).max() < 1e-9
+    return len(contacts)
 
 
 def contacts_of(pipeline: StepPipeline) -> set:

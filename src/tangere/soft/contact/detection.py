@@ -127,20 +127,24 @@ class Detection:
         assembly, found = self._assembly, np.empty_like(features)
         edges = kind == Kind.EDGE_EDGE
         for body in np.unique(bodies):
-            surface, vertices, faces = (
-                assembly.bodies[body].surface,
-                assembly.vertex_rows(body),
-                assembly.face_rows(body),
-            )
+            vertices, faces = assembly.vertex_rows(body), assembly.face_rows(body)
             ours = ~edges & (bodies[:, 0] == body)
-            found[ours, 0] = np.searchsorted(vertices, features[ours, 0])
-            ours, order = ~edges & (bodies[:, 1] == body), np.argsort(faces)
-            found[ours, 1] = order[np.searchsorted(faces[order], features[ours, 1])]
+            found[ours, 0] = _places(vertices, features[ours, 0])
+            ours = ~edges & (bodies[:, 1] == body)
+            found[ours, 1] = _places(faces, features[ours, 1])
+            known = np.sort(assembly.bodies[body].surface.edges, axis=1).astype(np.int64) @ [len(vertices), 1]
             for side, ends in enumerate((quads[:, :2], quads[:, 2:])):
                 ours = edges & (bodies[:, side] == body)
-                if ours.any():
-                    known = np.sort(surface.edges, axis=1).astype(np.int64) @ [len(vertices), 1]
-                    order = np.argsort(known)
-                    asked = np.sort(np.searchsorted(vertices, ends[ours]), axis=1).astype(np.int64)
-                    found[ours, side] = order[np.searchsorted(known[order], asked @ [len(vertices), 1])]
+                asked = np.sort(_places(vertices, ends[ours]), axis=1).astype(np.int64)
+                found[ours, side] = _places(known, asked @ [len(vertices), 1])
         return found
+
+
+def _places(rows: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Where each of these is among rows in any order, which have all of them."""
+    if not asked.size:
+        return asked
+    order = np.argsort(rows)
+    found = order[np.minimum(np.searchsorted(rows, asked, sorter=order), len(rows) - 1)]
+    assert np.array_equal(rows[found], asked)
+    return found

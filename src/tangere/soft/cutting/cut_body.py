@@ -280,6 +280,17 @@ class CutBody:
         self.dofs, self.vertices = Places(dof_body, dof_place), Places(vertex_body, vertex_place)
         return bodies
 
+    def renumber(self, places_of: dict[int, np.ndarray]) -> None:
+        """Its parts were laid out anew as they are: by number of a body, the place that each surface vertex had."""
+        body, place = self.vertices.body.copy(), self.vertices.place.copy()
+        for number in self.numbers.values():
+            before, ours = places_of[number], body == number
+            new = np.full(max(before.max(), place[ours].max()) + 1, -1)
+            new[before] = np.arange(len(before))
+            place[ours] = new[place[ours]]
+        body[place < 0] = -1
+        self.vertices = Places(body, place)
+
     def shapes(self, fixed: np.ndarray) -> list[tuple[int, Body, np.ndarray, np.ndarray]]:
         """Of all parts: the number, the body, its surface vertices, and the places of its triangles."""
         corners, rest, part, name = self.complex.corners, self.complex.rest, self._part, str(self.given.name)

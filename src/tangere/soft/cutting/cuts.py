@@ -237,11 +237,16 @@ class Cuts:
         for inset, stay, everywhere in tries:
             own.set_insets(inset, stay=stay, everywhere=everywhere)
             try:
-                pipeline.change_bodies(self._bodies_change(own, own.layout(fixed), (x, v), (sources, known, opened)))
+                change, others = self._bodies_change(own, own.layout(fixed), (x, v), (sources, known, opened))
+                pipeline.change_bodies(change)
                 break
             except InputError:
                 if (inset, stay, everywhere) == tries[-1]:
                     raise
+        for other in self.bodies:
+            if other is not own:
+                self._touch(other)
+                other.renumber(others)
 
     def _bodies_change(
         self,
@@ -249,11 +254,14 @@ class Cuts:
         parts: dict[int, Body],
         of_dofs: tuple[np.ndarray, ...],
         of_vertices: tuple[np.ndarray, ...],
-    ) -> BodiesChange:
-        """The bodies of all parts in their places, and all others as they are; columns as the complex counts rows."""
+    ) -> tuple[BodiesChange, dict[int, np.ndarray]]:
+        """The bodies of all parts in their places, and all others as they are; columns as the complex counts rows.
+
+        Of the others it says, by number, which surface vertex each one was: those cut in place are in another order.
+        """
         assembly, limits = self._pipeline.assembly, self._pipeline.initial_contacts.limits.numpy()
         count = len(assembly.current) + sum(number >= len(assembly.current) for number in parts)
-        bodies, columns = [], ([], [], [], [], [])
+        bodies, columns, places_of = [], ([], [], [], [], []), {}
         others = {} if assembly.outdated is None or self.in_place is None else self.in_place.bodies_now(but=own)
         for number in range(count):
             if number in parts:
@@ -263,6 +271,7 @@ class Cuts:
             else:
                 body, places, _ = others.get(number, (assembly.current[number], assembly.used.vertices[number], None))
                 bodies.append(body)
+                places_of[number] = places
                 begin = assembly.dof_base[number]
                 end, vertices = begin + assembly.used.dofs[number], assembly.vertex_base[number] + places
                 x_all, v_all = assembly.dofs.x.numpy(), assembly.dofs.v.numpy()
@@ -270,7 +279,7 @@ class Cuts:
                 rows = x_all[begin:end], v_all[begin:end], vertices, limits[vertices], nothing
             for column, row in zip(columns, rows, strict=True):
                 column.append(row)
-        return BodiesChange(bodies, *(np.concatenate(column) for column in columns))
+        return BodiesChange(bodies, *(np.concatenate(column) for column in columns)), places_of
 
     def _note(self, own: CutBody, changes: list[ComplexChange], parted: list[tuple[int, int]]) -> None:
         """Tell what has happened."""

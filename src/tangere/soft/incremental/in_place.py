@@ -210,9 +210,11 @@ class InPlaceUpdate:
         assembly, pipeline = self.assembly, self._pipeline
         used, before = assembly.used, (assembly.outdated, list(assembly.used.dofs), pipeline.detection.sharp.count)
         own_before = own.dofs.count, own.vertices.count
+        told = assembly.current, list(used.vertices), list(used.faces_of)
 
         def back() -> None:
             assembly.outdated, used.dofs[:], pipeline.detection.sharp.count = before
+            assembly.current, used.vertices[:], used.faces_of[:] = told
             own.dofs.count, own.vertices.count = own_before
 
         self.log.call(back)
