@@ -53,6 +53,22 @@ def test_news_name_all_that_has_a_vertex_with_a_new_move(part, rng):
         changed = masks[begin:end] != 0
 
 
+def test_what_was_added_and_taken_back_is_not_remembered():
+    """A cut puts vertices into clusters that had none of them; one that is undone leaves nothing to be found."""
+    mesh = generate.torus(2400)
+    tracker, vertex = patches_of(mesh).changes, 7
+    chosen = np.zeros(len(mesh.vertices), np.uint8)
+    chosen[vertex] = 1
+    changed = wp.array(chosen, dtype=wp.uint8, device="cpu")
+    own = set(np.flatnonzero(tracker.dirty_sets(changed).clusters.numpy()))
+    others = [cluster for cluster in range(len(tracker.all.clusters)) if cluster not in own][:3]
+    for cluster in others:
+        tracker.added.append((np.array([vertex]), np.array([cluster])))
+        assert set(np.flatnonzero(tracker.dirty_sets(changed).clusters.numpy())) == own | {cluster}
+        tracker.added.pop()
+    assert set(np.flatnonzero(tracker.dirty_sets(changed).clusters.numpy())) == own
+
+
 def test_certificates_that_remember_are_those_found_by_asking_anew(rng):
     """Steps that go on where the last one ended, jumps, and rounds that change a few ends; one by one knows no past."""
     mesh = generate.torus(2400)

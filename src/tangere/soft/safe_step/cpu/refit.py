@@ -43,7 +43,7 @@ class ChangeTracker:
         self._at_vertex = EntriesByKey(items[: len(owner)].ravel(), np.repeat(owner, 3), vertices)
         #: Clusters that vertices have come to be in since (`add`): pairs of arrays, and lists of them.
         self.added: list[tuple[np.ndarray, np.ndarray]] = []
-        self._listed: tuple[int, EntriesByKey | None] = 0, None
+        self._listed: tuple[Any, EntriesByKey | None] = None, None  # the last of those that it has
         self._at_cluster = patches_at_clusters(lists, len(size))
         self._patches, patches = lists.count, wp.clone(lists.interleaved)
         ones = [wp.ones(count, dtype=wp.uint8, device="cpu") for count in (len(size), len(self._parent))]
@@ -57,11 +57,13 @@ class ChangeTracker:
             return self.all
         clusters, nodes = np.zeros(len(self.all.clusters), np.uint8), np.zeros(len(self.all.nodes), np.uint8)
         clusters[self._at_vertex.of(vertices)] = 1
-        if len(self.added) != self._listed[0]:
-            keys, entries = (np.concatenate(columns) for columns in zip(*self.added, strict=True))
-            self._listed = len(self.added), EntriesByKey(keys, entries, len(self.all.vertices))
-        if self.added and self._listed[1] is not None:
-            clusters[self._listed[1].of(vertices)] = 1
+        if self.added:
+            last, listed = self._listed
+            if listed is None or last is not self.added[-1]:
+                keys, entries = (np.concatenate(columns) for columns in zip(*self.added, strict=True))
+                listed = EntriesByKey(keys, entries, len(self.all.vertices))
+                self._listed = self.added[-1], listed
+            clusters[listed.of(vertices)] = 1
         found = np.flatnonzero(clusters)
         node = self._nodes[found]
         while len(node):
