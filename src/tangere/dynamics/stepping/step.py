@@ -67,6 +67,8 @@ TRUNCATION_ROUNDS = 8
 PLACEMENT_ROUNDS, LEAST_LACK = 2, 1e-3
 #: Times the largest lack that it may move a body.
 MOST_PLACED = 4.0
+#: Times that joints are closed in a step at most, and the part of their error that one must leave at most.
+CLOSINGS, HEADWAY = 8, 0.5
 #: Contacts a pair of bodies keeps; one left out comes back as a hit.
 CONTACTS_PER_PAIR = 12
 
@@ -149,9 +151,17 @@ class WorldStep:
         self.rows = RowSet(
             bodies, surfaces, self.table, self.state, self.motion, self.distances, options.second_order, device
         )
-        self.joints = JointRows(bodies, self.table, self.state, self.free, self.distances.dt, device)
+        self.joints = JointRows(
+            bodies, self.table, self.state, self.free, self.motion, self.part, self.solved, self.distances.dt, device
+        )
         self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
         self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
+        self._closer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
+        self._closing: Any = RigidBodyArrays()  #: moves bodies so that joints are closed
+        self._closing.inverse_mass = self.solved.inverse_mass
+        self._closing.inverse_inertia = self.solved.inverse_inertia
+        self._closing.velocity = wp.zeros(count, dtype=vec6d, device=device)
+        self._strayed = False  #: whether the motion left joints far open
         self.bouncing = bool(surfaces.restitution.max() > 0.0)
         self._flights = Flights(
             self.solver, self.rows, self.state, self.solved, self.free, self.motion, self.end, self.distances, device
@@ -279,6 +289,11 @@ class WorldStep:
     def respond(self) -> None:
         """Solve all rows, and find how the bodies go."""
         self._solve()
+        while self._strayed and self.level < SPLITS:
+            self.split(self.level + 1)
+            self.predict()
+            self.gather()
+            self._solve()
 
     def walk(self) -> None:
         """Look where the motion goes; what it hits becomes a row, and the step is solved again."""
@@ -341,6 +356,7 @@ class WorldStep:
             before = part.copy()
             for body in hits.pairs.T:
                 np.minimum.at(part, body, before[body] * times)
+            part = self.joints.together(part)
             part[self._still] = 1.0  # who never moves loses no time
             self.part.assign(part)
             self._walk.changed.assign((part != before).astype(np.uint8))
@@ -357,7 +373,7 @@ class WorldStep:
         if self.options.order == 2:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
         self.rows.keep()
-        self.joints.keep()
+        self.tally.joints(self.joints.keep())
         if not np.isfinite(self.state.velocity.numpy()).all():
             self._raise_not_finite()
         if self.level:  # rows of this part are gone with the next one
@@ -523,6 +539,8 @@ class WorldStep:
             self._placed = report is not None and self._place()
         if self._placed:
             self._add_motion.run()
+        if self.joints.count and report is not None:
+            self._close_joints()
 
     def _solve_speeds(self) -> None:
         """Velocities at the end once more, with rows as they are now; motions stay."""
@@ -541,12 +559,11 @@ class WorldStep:
         return solver.solve(bodies, rows, self.rows.count, joints, self.joints.count, since)
 
     def _place(self) -> bool:
-        """The least motion that gives contacts their targets back, and joints their places; whether any is needed."""
+        """The least motion that gives contacts their targets back; whether any is needed."""
         lack = self.rows.place()
-        self.joints.place(self.motion)
-        misplaced = self.joints.misplaced()  # which measures their error
-        if lack <= LEAST_LACK * self.options.security and not misplaced:
+        if lack <= LEAST_LACK * self.options.security:
             return False
+        self.joints.place()
         self.placement.velocity.zero_()
         self._solved(self._placer, self.placement, self.rows.placing, self.joints.placing)
         if self.options.order == 2:
@@ -554,6 +571,22 @@ class WorldStep:
         self.rows.measure(self.placement.velocity)
         self._most_placed.fill_(MOST_PLACED * max(lack, self.joints.error))
         return True
+
+    def _close_joints(self) -> None:
+        """Joints are closed where the motion ends, by Newton's method: while that makes headway."""
+        joints = self.joints
+        joints.place()
+        self._strayed = joints.strayed
+        before = np.inf
+        for _ in range(CLOSINGS):
+            if not (joints.misplaced if before == np.inf else joints.open) or joints.error > HEADWAY * before:
+                break
+            before = joints.error
+            self.rows.place(pushing=False)
+            self._closing.velocity.zero_()
+            self._solved(self._closer, self._closing, self.rows.placing, joints.placing)
+            joints.close(self._closing.velocity)
+            joints.place()
 
     def _settle(self) -> None:
         """Islands that have been at rest for long sleep, except those that motors or pulls hold."""
