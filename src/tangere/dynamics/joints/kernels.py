@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.dynamics.rotations import nearest_branch, rotation_vector, turn
+from tangere.dynamics.rotations import rotation_vector, turn
 from tangere.dynamics.solver import JointRowArrays, contact_frame, vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, at_point, joined, linear_of
 from tangere.runtime import SOUND
@@ -301,7 +301,9 @@ def place_joint_rows(
             else:
                 upper = zero
                 missed = wp.max(wrong, zero)
-        if type == _ALIGN or type == _ANGLE or (type == _LIMIT and data.slides[j] == 0):
+        turns = type == _LIMIT and data.slides[j] == 0
+        turns = turns or type == _ALIGN
+        if turns or type == _ANGLE:
             size = table.radius[body_a]
             if body_b >= 0:
                 size = wp.max(size, table.radius[body_b])
@@ -329,8 +331,8 @@ class JointsOfBodies:
     length: wp.array[wp.float64]  # of a distance joint; 0: none
 
 
-#: Of the square of an oscillation's phase in a step, by which tension swings a light body to and fro: where it is larger,
-#: a step cannot follow it.
+#: Of the square of an oscillation's phase in a step, by which tension swings a light body to and fro: where it is
+#: larger, a step cannot follow it.
 FOLLOWED = wp.constant(wp.float64(0.5))
 
 
@@ -384,38 +386,6 @@ def slow_light_bodies(
     phase = h * stretched * mass
     if phase > FOLLOWED:
         inverse_mass[i] = mass / (wp.float64(1.0) + phase - FOLLOWED)
-
-
-@wp.kernel
-def add_closing(
-    first: int,
-    placed: wp.array[vec6d],
-    constants: BodyConstants,
-    dt: wp.array[wp.float64],
-    most: wp.float64,
-    motion: wp.array[vec6d],
-):
-    """Go what closes joints, after the motion: rotations one after the other.
-
-    Args:
-        most: how far no point of a body is moved beyond, in sizes of it.
-    """
-    i = first + wp.tid()
-    more = dt[0] * placed[i]
-    held = constants.held[i]
-    for k in range(6):
-        if (held >> k) & 1 == 1:
-            more[k] = wp.float64(0.0)
-    way = wp.length(linear_of(more)) + wp.length(angular_of(more)) * constants.radius[i]
-    if way > most * constants.radius[i]:
-        more = more * (most * constants.radius[i] / way)
-    if way == wp.float64(0.0):
-        return
-    before = angular_of(motion[i])
-    angle = before + angular_of(more)
-    if (held >> 3) & 7 == 0:
-        angle = nearest_branch(rotation_vector(turn(angular_of(more)) * turn(before)), angle)
-    motion[i] = joined(linear_of(motion[i]) + linear_of(more), angle)
 
 
 @wp.kernel

@@ -35,7 +35,6 @@ from tangere.dynamics.joints.kernels import (
     WAY,
     JointsOfBodies,
     JointTable,
-    add_closing,
     make_joint_rows,
     measure_joints,
     place_joint_rows,
@@ -49,8 +48,6 @@ from tangere.runtime import PreparedLaunch
 LEAST_ERROR, CLOSED = 1e-8, 1e-6
 #: Parts of the size by which a motion may leave joints open before it is made in smaller steps.
 STRAYED = 0.02
-#: Sizes that a body is moved by in one go of closing joints, at most.
-MOST_CLOSED = 0.5
 
 
 class JointRows:
@@ -190,7 +187,6 @@ class JointRows:
             slow_light_bodies, [sides, self._state, self.rows, self._dt, *bodies], device, grain=256
         )
         self.group = self._groups()  #: (bodies,) which are joined with each other; -1 for those that are not
-        self._close: PreparedLaunch | None = None
 
     def _sides_of_bodies(self, specs: list[tuple[int, int, int]]) -> Any:
         """Where rows of joints pull at bodies."""
@@ -303,13 +299,6 @@ class JointRows:
     def strayed(self) -> bool:
         """Whether a motion leaves them so far off that it is to be made in smaller steps."""
         return self.error > STRAYED * self._size
-
-    def close(self, placed: wp.array) -> None:
-        """Add to the motion what a solve of the placing rows found, as velocities."""
-        if self._close is None or placed is not self._placed:
-            arguments = [placed, self._table, self._dt, MOST_CLOSED, self._motion]
-            self._close, self._placed = PreparedLaunch(add_closing, arguments, self._device, grain=512), placed
-        self._close(len(self._moves))
 
     def together(self, part: np.ndarray) -> np.ndarray:
         """Parts of their motions that bodies go, where those that are joined with each other go equal ones."""

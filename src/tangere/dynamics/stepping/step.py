@@ -32,6 +32,7 @@ from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import RigidBodyArrays, Solver, SolverReport, vec6d
 from tangere.dynamics.state import body_table, collision_mesh, copy_state, empty_state, read_poses, start_state
+from tangere.dynamics.stepping.closing import JointClosing
 from tangere.dynamics.stepping.energy_cap import EnergyCap
 from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impacts, impacts_of
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
@@ -67,8 +68,6 @@ TRUNCATION_ROUNDS = 8
 PLACEMENT_ROUNDS, LEAST_LACK = 2, 1e-3
 #: Times the largest lack that it may move a body.
 MOST_PLACED = 4.0
-#: Times that joints are closed in a step at most, and the part of their error that one must leave at most.
-CLOSINGS, HEADWAY = 8, 0.5
 #: Contacts a pair of bodies keeps; one left out comes back as a hit.
 CONTACTS_PER_PAIR = 12
 
@@ -156,12 +155,11 @@ class WorldStep:
         )
         self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
         self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
-        self._closer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
-        self._closing: Any = RigidBodyArrays()  #: moves bodies so that joints are closed
-        self._closing.inverse_mass = self.solved.inverse_mass
-        self._closing.inverse_inertia = self.solved.inverse_inertia
-        self._closing.velocity = wp.zeros(count, dtype=vec6d, device=device)
         self._strayed = False  #: whether the motion left joints far open
+        self._closing = JointClosing(
+            Solver(device=device, sweeps=options.sweeps, threads=options.threads), self.table, self.solved,
+            self.rows, self.joints, self.motion, self.distances.dt, device,
+        )  # fmt: skip
         self.bouncing = bool(surfaces.restitution.max() > 0.0)
         self._flights = Flights(
             self.solver, self.rows, self.state, self.solved, self.free, self.motion, self.end, self.distances, device
@@ -540,7 +538,7 @@ class WorldStep:
         if self._placed:
             self._add_motion.run()
         if self.joints.count and report is not None:
-            self._close_joints()
+            self._strayed = self._closing.close()
 
     def _solve_speeds(self) -> None:
         """Velocities at the end once more, with rows as they are now; motions stay."""
@@ -571,22 +569,6 @@ class WorldStep:
         self.rows.measure(self.placement.velocity)
         self._most_placed.fill_(MOST_PLACED * max(lack, self.joints.error))
         return True
-
-    def _close_joints(self) -> None:
-        """Joints are closed where the motion ends, by Newton's method: while that makes headway."""
-        joints = self.joints
-        joints.place()
-        self._strayed = joints.strayed
-        before = np.inf
-        for _ in range(CLOSINGS):
-            if not (joints.misplaced if before == np.inf else joints.open) or joints.error > HEADWAY * before:
-                break
-            before = joints.error
-            self.rows.place(pushing=False)
-            self._closing.velocity.zero_()
-            self._solved(self._closer, self._closing, self.rows.placing, joints.placing)
-            joints.close(self._closing.velocity)
-            joints.place()
 
     def _settle(self) -> None:
         """Islands that have been at rest for long sleep, except those that motors or pulls hold."""
