@@ -3,9 +3,10 @@
 Question: which least change of a motion closes all joints where it ends, and keeps to their limits?
 Method:   Newton's method: rows linearised at the end of the motion (`JointRows.place`), solved in the metric of kinetic
           energy, are added to it, and again. Where bodies are nearly taut, what is linear would turn them far, as that
-          costs less than to move what is heavy, and goes astray: then the same is tried with more inertia against
-          turning, since joints are linear in translations. Contacts give up no more than a part of their play.
-Known as: nonlinear projection on constraints; Levenberg's and Marquardt's damping.
+          costs less than to move what is heavy, and goes astray: then only a part of that is gone, and the same is
+          tried with more inertia against turning, since most joints are linear in translations. Contacts give up no
+          more than a part of their play.
+Known as: nonlinear projection on constraints; line search; Levenberg's and Marquardt's damping.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from tangere.runtime import SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
 
-#: Times that joints are closed in a step at most, and the part of their error that one must leave at most.
-CLOSINGS, HEADWAY = 16, 0.5
-#: Inertia against turning, in masses of the heaviest that a body is joined with times the square of its size: the
-#: least and the largest, and times that it grows by.
-LEAST_STIFF, MOST_STIFF, STIFFER = 1e-5, 10.0, 30.0
+#: Times that joints are closed in a step at most, and the parts of what was found that are tried.
+CLOSINGS, PARTS = 24, (1.0, 0.3, 0.1)
+#: Inertia against turning that is tried, in masses of the heaviest that a body is joined with times the square of its
+#: size.
+STIFF = (0.0, 1e-5, 1e-3, 0.1)
 #: Sizes that a body is moved by in one go, at most.
 MOST_CLOSED = wp.constant(wp.float64(0.5))
 
@@ -61,12 +62,13 @@ class JointClosing:
         self._bodies.inverse_inertia = wp.zeros(count, dtype=wp.mat33d, device=device)
         self._bodies.velocity = wp.zeros(count, dtype=vec6d, device=device)
         self._known = wp.zeros(count, dtype=vec6d, device=device)  # the motion before the last change
+        self._part = wp.zeros(1, dtype=wp.float64, device=device)
         self._much = wp.zeros(1, dtype=wp.float64, device=device)
         self._against = wp.zeros(count, dtype=wp.float64, device=device)
         arguments = [solved.inverse_inertia, self._against, self._much, self._bodies.inverse_inertia]
         self._stiffen = PreparedLaunch(stiffen_rotations, arguments, device, dim=count, grain=512)
         self._add = PreparedLaunch(
-            add_closing, [self._bodies.velocity, table, dt, motion], device, dim=count, grain=512
+            add_closing, [self._bodies.velocity, self._part, table, dt, motion], device, dim=count, grain=512
         )
         self._version = -1
 
@@ -80,28 +82,36 @@ class JointClosing:
         if self._version != joints.version:
             self._against.assign(self._inertia())
             self._version = joints.version
-        self._rows.place(pushing=False)
-        stiff = 0.0
+        which, failed = 0, 0
         for _ in range(CLOSINGS):
-            before = joints.error
-            wp.copy(self._known, self._motion)
-            self._much.fill_(stiff)
+            self._rows.place(pushing=False)
+            self._much.fill_(STIFF[which])
             self._stiffen.run()
             self._bodies.velocity.zero_()
             self._solver.solve(self._bodies, self._rows.placing, self._rows.count, joints.placing, joints.count)
-            self._add.run()
-            joints.place()
-            if joints.error > HEADWAY * before:
-                if joints.error > before:
-                    wp.copy(self._motion, self._known)
-                    joints.place()
-                stiff = max(LEAST_STIFF, STIFFER * stiff)
-                if stiff > MOST_STIFF:
-                    break
+            gone = self._go()
             if not joints.open:
                 break
-            self._rows.place(pushing=False)
+            failed = failed + 1 if gone == 0.0 else 0
+            if failed == len(STIFF):
+                break
+            if gone < 1.0:
+                which = (which + 1) % len(STIFF)
         return strayed
+
+    def _go(self) -> float:
+        """Go so much of what was found as makes joints better; 0 where nothing does, and then nothing is gone."""
+        joints, before = self._joints, self._joints.error
+        wp.copy(self._known, self._motion)
+        for part in PARTS:
+            self._part.fill_(part)
+            self._add.run()
+            joints.place()
+            if joints.error <= (1.0 - 0.5 * part) * before:
+                return part
+            wp.copy(self._motion, self._known)
+        joints.place()
+        return 0.0
 
     def _inertia(self) -> np.ndarray:
         """What inertia is much for each body: of the heaviest that it is joined with, at its own size."""
@@ -139,13 +149,14 @@ def stiffen_rotations(
 def add_closing(
     first: int,
     placed: wp.array[vec6d],
+    part: wp.array[wp.float64],
     constants: BodyConstants,
     dt: wp.array[wp.float64],
     motion: wp.array[vec6d],
 ):
     """Go what closes joints, after the motion: rotations one after the other."""
     i = first + wp.tid()
-    more = dt[0] * placed[i]
+    more = part[0] * dt[0] * placed[i]
     held = constants.held[i]
     for k in range(6):
         if (held >> k) & 1 == 1:
