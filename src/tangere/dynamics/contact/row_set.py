@@ -87,12 +87,16 @@ class RowSet:
         self._lack, self._pushed = (wp.zeros(room, dtype=wp.float64, device=device) for _ in range(2))
         arrays, facts, placing, distances = self.arrays, self.facts, self.placing, self._distances
         most = 0.1 * float(distances.security)
-        self._place = PreparedLaunch(
-            place_rows,
-            [arrays, facts, self._motion, self._table, self._state, self._surfaces, distances, most]
-            + [self._second_order, placing.bias, placing.friction, placing.impulse, self._lack],
-            device,
-            grain=512,
+        unused = wp.zeros(room, dtype=wp.float64, device=device)
+        self._place, self._hold = (
+            PreparedLaunch(
+                place_rows,
+                [arrays, facts, self._motion, self._table, self._state, self._surfaces, distances, most]
+                + [self._second_order, pushing, placing.bias, placing.friction, placing.impulse, lack],
+                device,
+                grain=512,
+            )
+            for pushing, lack in ((1, self._lack), (0, unused))
         )
         self._keep = PreparedLaunch(keep_rows, [arrays, facts, self._pushed, distances, self._kept], device, grain=512)
         self._straighten = PreparedLaunch(straighten_rows, [facts, distances.dt, arrays.bias], device)
@@ -172,8 +176,15 @@ class RowSet:
         self._straighten.launch(self.count - self.gathered, self.gathered)
         return True
 
-    def place(self) -> float:
-        """The rows that move contacts apart; by how much the most [m]."""
+    def place(self, pushing: bool = True) -> float:
+        """The rows that move contacts apart; by how much the most [m].
+
+        Args:
+            pushing: False: they only see to it that nothing else brings contacts nearer than that.
+        """
+        if not pushing:
+            self._hold(self.count)
+            return 0.0
         self._place(self.count)
         self._pushed.zero_()
         return float(self._lack.numpy()[: self.count].max(initial=0.0))

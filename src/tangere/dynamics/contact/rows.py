@@ -30,6 +30,8 @@ wp.set_module_options(SOUND)
 RECOVERY = wp.constant(wp.float64(0.2))
 #: Of the security distance: contacts born nearer than this are moved apart to it, by so much of it in one step.
 LEAST_TARGET, GROWTH = wp.constant(wp.float64(0.1)), wp.constant(wp.float64(0.01))
+#: Of a contact's target above what is always kept: what motions that close joints may take.
+PLAY = wp.constant(wp.float64(0.3))
 
 
 @wp.struct
@@ -243,6 +245,7 @@ def place_rows(
     distances: Distances,
     most: wp.float64,
     second_order: int,
+    pushing: int,
     bias: wp.array[wp.vec3d],
     friction: wp.array[wp.float64],
     impulse: wp.array[wp.vec3d],
@@ -252,6 +255,7 @@ def place_rows(
 
     Args:
         most: by how much contacts are moved apart at most [m].
+        pushing: 0: rows of motions for other ends, which may take up a part of the play, and ask for nothing.
     """
     i = first + wp.tid()
     a = rows.body_a[i]
@@ -272,6 +276,9 @@ def place_rows(
     after = facts.gap[i] + wp.dot(way, normal) + wp.float64(0.5) * bend + facts.bend[i]
     target = facts.target[i]
     room = after - target
+    if pushing == 0:
+        play = PLAY * wp.max(target - distances.kept, wp.float64(0.0))
+        room = wp.max(room + play, wp.float64(0.0))
     missing = wp.float64(0.0)
     if room < wp.float64(0.0):
         # what this step takes is given back, what was missing before bit by bit

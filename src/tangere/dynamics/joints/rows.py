@@ -2,10 +2,13 @@
 
 Question: what do joints, limits, motors, held axes and pulls ask of the velocities?
 Method:   one row a direction. Points that must stay together have the second-order term of their arms, so that a
-          pendulum neither gains nor loses by the length of the step. What has drifted is moved back by the same rows in
-          `placement`, which changes no velocities. A limit is an inequality with the gap to it; a motor an equation
-          whose impulse is bounded; a pull an equation with compliance, an implicit spring with critical damping.
-Known as: bilateral constraints (Redon 2002, section 5.2.3); constraint force mixing (Smith 2004) for springs.
+          pendulum neither gains nor loses by the length of the step. What they are off by where the motion ends is
+          moved back by rows linearised there (`place`), again until they are closed, which changes no velocities. A
+          limit is an inequality with the gap to it, one for each end; a motor an equation whose impulse is bounded; a
+          pull an equation with compliance, an implicit spring with critical damping.
+          Tension swings light bodies to and fro faster than a step can follow: these get more inertia against impulses.
+Known as: bilateral constraints (Redon 2002, section 5.2.3); constraint force mixing (Smith 2004) for springs; nonlinear
+          projection by Newton's method; geometric stiffness (Tournier et al. 2015; Andrews et al. 2017); mass scaling.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import warp as wp
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from tangere.dynamics.body import Body
 from tangere.dynamics.joint import WITH_COORDINATE, WorldJoint
@@ -28,17 +33,21 @@ from tangere.dynamics.joints.kernels import (
     POINT,
     PULL,
     WAY,
+    JointsOfBodies,
     JointTable,
     make_joint_rows,
     measure_joints,
     place_joint_rows,
+    slow_light_bodies,
 )
 from tangere.dynamics.solver import JointRowArrays, reserve
 from tangere.dynamics.state import BodyConstants, RigidState
 from tangere.runtime import PreparedLaunch
 
-#: Errors of joints below this part of the size of the bodies are not worth a solve.
-LEAST_ERROR = 1e-8
+#: Errors of joints below this part of the size of the bodies are not worth a solve, nor, after one, another.
+LEAST_ERROR, CLOSED = 1e-8, 1e-6
+#: Parts of the size by which a motion may leave joints open before it is made in smaller steps.
+STRAYED = 0.02
 
 
 class JointRows:
@@ -46,6 +55,8 @@ class JointRows:
 
     Args:
         free: velocities without contacts.
+        motion, part: how bodies go in the step, and how much of it.
+        solved: bodies as the solver takes them.
     """
 
     def __init__(
@@ -54,10 +65,15 @@ class JointRows:
         table: BodyConstants,
         state: RigidState,
         free: wp.array,
+        motion: wp.array,
+        part: wp.array,
+        solved: Any,
         dt: wp.array,
         device: wp.Device,
     ) -> None:
         self._table, self._state, self._free, self._dt, self._device = table, state, free, dt, device
+        self._motion, self._part, self._solved = motion, part, solved
+        self._moves = np.array([body.moves for body in bodies])
         self._centres = table.centre.numpy()
         self._held = [
             (number, axis)
@@ -132,7 +148,7 @@ class JointRows:
         for number, joint in enumerate(self.joints):
             specs += _rows_of(joint, number)
             if joint.kind in WITH_COORDINATE and np.isfinite(joint.limits).any():
-                specs.append((LIMIT, number, 0))
+                specs += [(LIMIT, number, end) for end in (0, 1) if np.isfinite(joint.limits[end])]
             if number in self._motors:
                 specs.append((MOTOR, number, 0))
         pulled = list(self._pulls)
@@ -156,10 +172,63 @@ class JointRows:
         self._error = wp.zeros(size, dtype=wp.float64, device=device)
         arguments = [self._data, self._table, self._state]
         self._make = PreparedLaunch(
-            make_joint_rows, [*arguments, self._free, self._angle, self._dt, self.rows, self._error], device, grain=256
+            make_joint_rows, [*arguments, self._free, self._angle, self._dt, self.rows], device, grain=256
         )
-        self._measure = PreparedLaunch(measure_joints, [*arguments, self._angle], device, grain=256)
-        self._place: PreparedLaunch | None = None
+        at_end = [*arguments, self._angle, self.rows, self._motion]
+        self._place, self._look = (
+            PreparedLaunch(place_joint_rows, [*at_end, part, self._dt, self.placing, self._error], device, grain=256)
+            for part in (1.0, 0.0)
+        )
+        at_end = [self._motion, self._part, self._angle]
+        self._measure = PreparedLaunch(measure_joints, [self._data, self._state, *at_end], device, grain=256)
+        bodies = self._solved.inverse_mass, self._solved.inverse_inertia
+        sides = self._sides_of_bodies(specs)
+        self._slow = PreparedLaunch(
+            slow_light_bodies, [sides, self._state, self.rows, self._dt, *bodies], device, grain=256
+        )
+        self.group = self._groups()  #: (bodies,) which are joined with each other; -1 for those that are not
+
+    def _sides_of_bodies(self, specs: list[tuple[int, int, int]]) -> Any:
+        """Where rows of joints pull at bodies."""
+        joints, device = self.joints, self._device
+        first: dict[int, int] = {}
+        pulling: dict[int, int] = {}
+        for row, (kind, number, _) in enumerate(specs):
+            if kind in (POINT, WAY, DISTANCE):
+                first.setdefault(number, row)
+                pulling[number] = pulling.get(number, 0) + 1
+        found: list[list[tuple[np.ndarray, int, int, float]]] = [[] for _ in self._moves]
+        for number, row in first.items():
+            joint = joints[number]
+            length = joint.length if joint.kind == "distance" else 0.0
+            for body, anchor in ((joint.body_a, joint.anchor_a), (joint.body_b, joint.anchor_b)):
+                if body >= 0 and self._moves[body]:
+                    found[body].append((anchor - self._centres[body], row, pulling[number], length))
+        flat = [side for sides in found for side in sides]
+        sides: Any = JointsOfBodies()
+        starts = np.concatenate([[0], np.cumsum([len(each) for each in found])]).astype(np.int32)
+        sides.first = wp.array(starts, dtype=wp.int32, device=device)
+        anchors = np.array([side[0] for side in flat], float).reshape(-1, 3) if flat else np.zeros((1, 3))
+        sides.anchor = wp.array(anchors, dtype=wp.vec3d, device=device)
+        for k, name in ((1, "row"), (2, "rows")):
+            column = _filled(np.array([side[k] for side in flat], np.int32))
+            setattr(sides, name, wp.array(column, dtype=wp.int32, device=device))
+        lengths = np.array([side[3] for side in flat] or [0.0])
+        sides.length = wp.array(lengths, dtype=wp.float64, device=device)
+        return sides
+
+    def _groups(self) -> np.ndarray:
+        """Which bodies that move are joined with each other."""
+        count, group = len(self._moves), np.full(len(self._moves), -1)
+        pairs = np.array([(j.body_a, j.body_b) for j in self.joints], int).reshape(-1, 2)
+        pairs = pairs[(pairs >= 0).all(axis=1)]
+        pairs = pairs[self._moves[pairs].all(axis=1)]
+        if len(pairs):
+            links = coo_array((np.ones(len(pairs)), pairs.T), shape=(count, count))
+            number = connected_components(links, directed=False)[1]
+            joined = np.unique(pairs)
+            group[joined] = number[joined]
+        return group
 
     def _table_of(self, specs: list[tuple[int, int, int]], pulled: list[int]) -> Any:
         device, joints = self._device, self.joints
@@ -204,32 +273,50 @@ class JointRows:
     # -- in a step -----------------------------------------------------------------------------------------------------
 
     def gather(self) -> None:
-        """The rows where the bodies are now."""
+        """The rows where the bodies are now; light bodies under tension get the inertia that the step needs."""
         self._make(self.count)
+        if self.joints:
+            self._slow(len(self._moves))
 
-    def place(self, motion: wp.array) -> None:
-        """The rows that move back what will have drifted after `motion`."""
-        if not self.count:
-            return
-        if self._place is None:
-            for name in ("body_a", "body_b", "jacobian_a", "jacobian_b"):
-                setattr(self.placing, name, getattr(self.rows, name))
-            self._place = PreparedLaunch(
-                place_joint_rows, [self._data, self.rows, motion, self._error, self._dt, self.placing], self._device
-            )
-        self._place(self.count)
-
-    def misplaced(self) -> bool:
-        """Whether anything has drifted by so much that it is worth a solve; `error` is by how much."""
+    def place(self) -> None:
+        """The rows that move back what is wrong after the motion; `error` is by how much it is so [m]."""
         self.error = 0.0
         if self.count:
-            fastest = np.abs(self.placing.bias.numpy()[: self.count]).max(initial=0.0)
-            self.error = float(self._dt.numpy()[0] * fastest)
+            self._place(self.count)
+            self.error = float(self._error.numpy()[: self.count].max())
+
+    @property
+    def misplaced(self) -> bool:
+        """Whether joints are off by so much that it is worth a solve."""
         return self.error > LEAST_ERROR * self._size
 
-    def keep(self) -> None:
-        """After a step: the coordinates where the bodies are now."""
+    @property
+    def open(self) -> bool:
+        """Whether they are off by so much that, after a solve, it is worth another."""
+        return self.error > CLOSED * self._size
+
+    @property
+    def strayed(self) -> bool:
+        """Whether a motion leaves them so far off that it is to be made in smaller steps."""
+        return self.error > STRAYED * self._size
+
+    def together(self, part: np.ndarray) -> np.ndarray:
+        """Parts of their motions that bodies go, where those that are joined with each other go equal ones."""
+        joined = self.group >= 0
+        if not joined.any():
+            return part
+        least, part = np.ones(len(part)), part.copy()
+        np.minimum.at(least, self.group[joined], part[joined])
+        part[joined] = least[self.group[joined]]
+        return part
+
+    def keep(self) -> float:
+        """After a step: the coordinates where the bodies are now; how far joints are off there [m]."""
         self._measure(len(self.joints))
+        if not self.count:
+            return 0.0
+        self._look(self.count)
+        return float(self._error.numpy()[: self.count].max())
 
     def scale(self, ratio: float) -> None:
         """Warm starts for a step that is so many times as long."""

@@ -23,6 +23,8 @@ class WorldTruncation:
     all_lost_time: float = 0.0  #: since the start [s]
     overlapping: tuple[tuple[int, int], ...] = ()  #: pairs that overlapped at the start and are not compared
     parts: int = 1  #: that the last step was made in, because what it hit could not be solved for in one
+    joint_error: float = 0.0  #: how far joints are off their places after the last step, and over their limits [m]
+    worst_joint_error: float = 0.0  #: the same, of all steps since the start [m]
 
     def __bool__(self) -> bool:
         return bool(self.bodies)
@@ -41,6 +43,8 @@ class StepTally:
     all_solved_again: int = 0
     all_bodies: int = 0
     all_lost_time: float = 0.0
+    joint_error: float = 0.0
+    worst_joint_error: float = 0.0
 
     def begin(self) -> None:
         """Another step."""
@@ -53,11 +57,16 @@ class StepTally:
         self.lost_time += dt * float((1.0 - part).sum())
         self.parts += 1
 
+    def joints(self, error: float) -> None:
+        """How far joints are off after a part of the step."""
+        self.joint_error = error
+
     def end(self) -> None:
         """The step is done: what it held back counts."""
         self.all_solved_again += self.solved_again
         self.all_bodies += int(self.held.sum())
         self.all_lost_time += self.lost_time
+        self.worst_joint_error = max(self.worst_joint_error, self.joint_error)
 
     def report(self, overlapping: tuple[tuple[int, int], ...] = ()) -> WorldTruncation:
         """As users see it."""
@@ -71,4 +80,6 @@ class StepTally:
             self.all_lost_time,
             overlapping,
             self.parts,
+            self.joint_error,
+            self.worst_joint_error,
         )

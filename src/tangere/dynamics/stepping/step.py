@@ -32,6 +32,7 @@ from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.material import SurfaceKinds
 from tangere.dynamics.solver import RigidBodyArrays, Solver, SolverReport, vec6d
 from tangere.dynamics.state import body_table, collision_mesh, copy_state, empty_state, read_poses, start_state
+from tangere.dynamics.stepping.closing import JointClosing
 from tangere.dynamics.stepping.energy_cap import EnergyCap
 from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impacts, impacts_of
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
@@ -149,9 +150,16 @@ class WorldStep:
         self.rows = RowSet(
             bodies, surfaces, self.table, self.state, self.motion, self.distances, options.second_order, device
         )
-        self.joints = JointRows(bodies, self.table, self.state, self.free, self.distances.dt, device)
+        self.joints = JointRows(
+            bodies, self.table, self.state, self.free, self.motion, self.part, self.solved, self.distances.dt, device
+        )
         self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
         self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
+        self._strayed = False  #: whether the motion left joints far open
+        self._closing = JointClosing(
+            Solver(device=device, sweeps=options.sweeps, threads=options.threads), self.table, self.solved,
+            self.rows, self.joints, self.motion, self.distances.dt, device,
+        )  # fmt: skip
         self.bouncing = bool(surfaces.restitution.max() > 0.0)
         self._flights = Flights(
             self.solver, self.rows, self.state, self.solved, self.free, self.motion, self.end, self.distances, device
@@ -279,6 +287,11 @@ class WorldStep:
     def respond(self) -> None:
         """Solve all rows, and find how the bodies go."""
         self._solve()
+        while self._strayed and self.level < SPLITS:
+            self.split(self.level + 1)
+            self.predict()
+            self.gather()
+            self._solve()
 
     def walk(self) -> None:
         """Look where the motion goes; what it hits becomes a row, and the step is solved again."""
@@ -341,6 +354,7 @@ class WorldStep:
             before = part.copy()
             for body in hits.pairs.T:
                 np.minimum.at(part, body, before[body] * times)
+            part = self.joints.together(part)
             part[self._still] = 1.0  # who never moves loses no time
             self.part.assign(part)
             self._walk.changed.assign((part != before).astype(np.uint8))
@@ -357,7 +371,7 @@ class WorldStep:
         if self.options.order == 2:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
         self.rows.keep()
-        self.joints.keep()
+        self.tally.joints(self.joints.keep())
         if not np.isfinite(self.state.velocity.numpy()).all():
             self._raise_not_finite()
         if self.level:  # rows of this part are gone with the next one
@@ -524,6 +538,8 @@ class WorldStep:
             self._placed = report is not None and self._place()
         if self._placed:
             self._add_motion.run()
+        if self.joints.count and report is not None:
+            self._strayed = self._closing.close()
 
     def _solve_speeds(self) -> None:
         """Velocities at the end once more, with rows as they are now; motions stay."""
@@ -542,12 +558,11 @@ class WorldStep:
         return solver.solve(bodies, rows, self.rows.count, joints, self.joints.count, since)
 
     def _place(self) -> bool:
-        """The least motion that gives contacts their targets back, and joints their places; whether any is needed."""
+        """The least motion that gives contacts their targets back; whether any is needed."""
         lack = self.rows.place()
-        self.joints.place(self.motion)
-        misplaced = self.joints.misplaced()  # which measures their error
-        if lack <= LEAST_LACK * self.options.security and not misplaced:
+        if lack <= LEAST_LACK * self.options.security:
             return False
+        self.joints.place()
         self.placement.velocity.zero_()
         self._solved(self._placer, self.placement, self.rows.placing, self.joints.placing)
         if self.options.order == 2:

@@ -1,0 +1,94 @@
+"""Chains of all kinds of joints with loads that are up to a million times as heavy as their links, and fast limits."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import tangere as tg
+from tangere.dynamics import Body, World
+from tests.oracles.rigid_worlds import meeting_pairs
+
+LENGTH = 0.35
+LINK = tg.generate.box((0.3, 0.1, 0.1))
+ALL_KINDS = ("hinge", "ball", "slider", "distance", "weld")
+
+
+def at(x=0.0, y=0.0, z=0.0):
+    pose = np.eye(4)
+    pose[:3, 3] = x, y, z
+    return pose
+
+
+def chain(kinds, count, ratio, **options):
+    """Links in a row from a ball joint with the world on, that fall from level; the last is `ratio` times as heavy."""
+    bodies = [Body(LINK, at(LENGTH * k), mass=1.0 if k < count - 1 else ratio) for k in range(count)]
+    world = World(bodies, device="cpu", threads=1, **options)
+    world.join("ball", 0, at=[-LENGTH / 2, 0, 0])
+    for k, kind in zip(range(count - 1), itertools.cycle(kinds), strict=False):
+        place = np.array([LENGTH * k + LENGTH / 2, 0.0, 0.0])
+        if kind == "hinge":
+            world.join(kind, k, k + 1, at=place, axis=[0, 1, 0], limits=(-1.5, 1.5))
+        elif kind == "slider":
+            world.join(kind, k, k + 1, at=place, axis=[1, 0, 0], limits=(-0.01, 0.05))
+        elif kind == "distance":
+            world.join(kind, k, k + 1, at=place - [0.02, 0, 0], to=place + [0.02, 0, 0])
+        else:
+            world.join(kind, k, k + 1, at=place)
+    return world
+
+
+def joint_error(world):
+    """How far points, axes, turns and coordinates of joints are off, at most, from poses alone [m or rad]."""
+    worst, poses = 0.0, world.poses
+    for joint in world.joints:
+        a, b = poses[joint.body_a], np.eye(4) if joint.body_b < 0 else poses[joint.body_b]
+        apart = a[:3, :3] @ joint.anchor_a + a[:3, 3] - b[:3, :3] @ joint.anchor_b - b[:3, 3]
+        axis = b[:3, :3] @ joint.axis_b
+        turned = a[:3, :3] @ joint.relative.T @ b[:3, :3].T
+        low, high = joint.limits
+        if joint.kind == "slider":
+            way = float(axis @ apart)
+            worst = max(worst, low - way, way - high)
+            apart = apart - axis * way
+        if joint.kind == "distance":
+            apart = np.linalg.norm(apart) - joint.length
+        worst = max(worst, float(np.linalg.norm(apart)))
+        if joint.kind in ("hinge", "slider"):
+            worst = max(worst, float(np.linalg.norm(np.cross(axis, a[:3, :3] @ joint.axis_a))))
+        if joint.kind in ("weld", "slider"):
+            worst = max(worst, float(np.abs(turned - np.eye(3)).max()))
+        if joint.kind == "hinge" and np.isfinite(low):
+            sine = 0.5 * axis @ [turned[k - 1, k - 2] - turned[k - 2, k - 1] for k in range(3)]
+            angle = np.arctan2(sine, 0.5 * (np.trace(turned) - 1.0))
+            worst = max(worst, low - angle, angle - high)
+    return worst
+
+
+def hang(kinds, count, ratio, steps, **options):
+    """Errors and energies of a chain that falls and swings, and what crossed."""
+    world = chain(kinds, count, ratio, **options)
+    energies, errors, crossed = [world.energy.total], [], []
+    for step in range(steps):
+        world.step()
+        energies.append(world.energy.total)
+        errors.append(joint_error(world))
+        if step % 10 == 0:
+            joined = {(joint.body_a, joint.body_b) for joint in world.joints}
+            crossed += [pair for pair in meeting_pairs(world) if tuple(pair) not in joined]
+    assert world.truncation.worst_joint_error == pytest.approx(max(errors), abs=1e-5)
+    return np.array(errors), np.array(energies), crossed
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e2, 1e4, 1e6])
+@pytest.mark.parametrize("count", [3, 8, 20])
+@pytest.mark.parametrize("kinds", [("hinge",), ("ball",), ALL_KINDS], ids=["hinge", "ball", "all"])
+def test_chains_hold_whatever_hangs_on_them(kinds, count, ratio):
+    errors, energies, crossed = hang(kinds, count, ratio, 100)
+    fallen = 9.81 * LENGTH * count * (count - 1 + ratio)
+    assert errors.max() < 5e-4 * 0.3
+    assert energies.max() - energies[0] < 5e-3 * fallen
+    assert np.diff(energies).max() < 1e-6 * fallen
+    assert not crossed
