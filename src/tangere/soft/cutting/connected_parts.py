@@ -65,7 +65,8 @@ class ConnectedParts:
     def note(self, change: ComplexChange) -> None:
         """The blade has gone on."""
         if change:
-            self._seeds = np.unique(np.concatenate([self._seeds, change.opened.ravel() >> 2])).astype(np.int32)
+            if len(change.opened):
+                self._seeds = np.unique(np.concatenate([self._seeds, change.opened.ravel() >> 2])).astype(np.int32)
             self._dirty = len(self._seeds) > 0
 
     def advance(self, budget: int = BUDGET) -> np.ndarray:
@@ -77,15 +78,15 @@ class ConnectedParts:
         else:
             if self._body.arrays is not self._known or len(self._seeds) > len(self._arrays.seeds):
                 self._lay_out()
-            self._arrays.seeds.numpy()[: len(self._seeds)] = self._seeds
+            self._given_seeds[: len(self._seeds)] = self._seeds
             begin = len(self._seeds)
             self._dirty = False
-        self._limits.numpy()[:] = begin, budget
+        self._given_limits[:] = begin, budget
         self._run.run()
         if not self._numbers[UNFINISHED]:
             self._seeds = np.zeros(0, np.int32)
         self.parts = int(self._numbers[PARTS])
-        return self._arrays.parted.numpy()[: self._numbers[PARTED], :2].copy()
+        return self._parted[: self._numbers[PARTED], :2].copy()
 
     def state(self) -> tuple[np.ndarray, int]:
         """All that later slices depend on, to go back to (`restore`); floods under way begin anew then."""
@@ -113,6 +114,8 @@ class ConnectedParts:
         arrays.numbers.numpy()[PARTS] = self.parts
         self._limits = wp.zeros(2, dtype=wp.int32, device=self._device)
         self._arrays, self._known, self._numbers = arrays, self._body.arrays, arrays.numbers.numpy()
+        self._given_seeds, self._given_limits = arrays.seeds.numpy(), self._limits.numpy()
+        self._parted = arrays.parted.numpy()
         self._run = PreparedLaunch(_flood, [self._body.arrays, arrays, self._limits], self._device, dim=1, serial=True)
 
 

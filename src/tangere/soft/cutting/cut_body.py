@@ -214,9 +214,9 @@ class CutBody:
         if not len(change.opened):
             return 0.0
         owner, facet, size = change.opened[:, 0] >> 2, change.opened[:, 0] & 3, self.complex.size
-        corners = self.complex.arrays.corners.numpy()[owner, :size]
+        corners = self.complex.view("corners")[owner, :size]
         keep = np.arange(size)[None] != facet[:, None]
-        ends = self.complex.arrays.rest.numpy()[corners[keep].reshape(-1, size - 1)]
+        ends = self.complex.view("rest")[corners[keep].reshape(-1, size - 1)]
         if size == 3:
             return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).sum() * self.given.thickness)
         u, v = ends[:, 1] - ends[:, 0], ends[:, 2] - ends[:, 0]
@@ -248,11 +248,13 @@ class CutBody:
         """Walls that may have changed, or all, are inset by this part of half a kerf; `stay`: see `inset_carriers`."""
         if self.surface is None or everywhere:
             names = np.arange(len(self.surface_dofs))
+            most = len(names)
         else:
-            store, arrays = self.surface.arrays.store.numpy(), self.surface.arrays
+            store, arrays = self.surface.store, self.surface.arrays
             names = store[(arrays.corners + 3 * self.looked_at())[:, None] + [0, 1, 2]].ravel()
             names = names[names >= 0]
-        insets = self.insets(int(names.max(initial=0)) + 1)
+            most = int(names.max(initial=0)) + 1
+        insets = self.insets(most)
         self._past_insets.append((insets, names, insets[names]))
         insets[names] = -inset if stay else inset
 
@@ -374,7 +376,7 @@ class CutBody:
     @property
     def _part(self) -> np.ndarray:
         """(n,) which part each simplex belongs to."""
-        return self.complex.arrays.part.numpy()[: self.complex.counts[0]]
+        return self.complex.view("part")[: self.complex.counts[0]]
 
     def _follow(self, change: ComplexChange) -> None:
         if not change:
@@ -406,7 +408,7 @@ class CutBody:
             corners, dofs = triangles[walls], self.surface_dofs
             a, b, c = (rest[dofs[corners[:, k]]] for k in range(3))
             return WallFacets(corners, np.cross(b - a, c - a), owners[walls])
-        flags = self.complex.arrays.wall.numpy()[: len(triangles)]
+        flags = self.complex.view("wall")[: len(triangles)]
         owner, facet = np.nonzero((flags[:, None] >> np.arange(3)) & 1)
         ends = np.stack([triangles[owner, (facet + 1) % 3], triangles[owner, (facet + 2) % 3]], axis=1)
         a, b, across = rest[ends[:, 0]], rest[ends[:, 1]], rest[triangles[owner, facet]]

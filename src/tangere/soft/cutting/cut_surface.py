@@ -142,13 +142,18 @@ class CutSurface:
     @property
     def walls(self) -> np.ndarray:
         """(f,) bool: whether a triangle was opened by a blade."""
-        wall, owners = self._body.arrays.wall.numpy(), self.owners
+        wall, owners = self._body.view("wall"), self.owners
         return (wall[owners >> 2] >> (owners & 3)) & 1 == 1
 
     @property
     def touched(self) -> np.ndarray:
         """(c,) triangles that the last step has looked at: their corners, or their vertices' places, may be new."""
         return self.arrays.touched.numpy()[: self._numbers[TOUCHED], 0].copy()
+
+    @property
+    def store(self) -> np.ndarray:
+        """All of `arrays.store` as NumPy sees it."""
+        return self._store
 
     @property
     def _facets(self) -> int:

@@ -152,12 +152,12 @@ class SimplicialComplex:
     @property
     def corners(self) -> np.ndarray:
         """(n, 3 or 4) vertices of the simplices."""
-        return self._numpy("corners")[: self._numbers[layout.SIMPLICES], : self.size].copy()
+        return self.view("corners")[: self._numbers[layout.SIMPLICES], : self.size].copy()
 
     @property
     def neighbours(self) -> np.ndarray:
         """(n, 3 or 4): 4 o + j beyond each facet, or -1."""
-        return self._numpy("neighbours")[: self._numbers[layout.SIMPLICES], : self.size].copy()
+        return self.view("neighbours")[: self._numbers[layout.SIMPLICES], : self.size].copy()
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -172,7 +172,7 @@ class SimplicialComplex:
     @property
     def rest(self) -> np.ndarray:
         """(v, 3) vertices at rest [m]."""
-        return self._numpy("rest")[: self._numbers[layout.VERTICES]].copy()
+        return self.view("rest")[: self._numbers[layout.VERTICES]].copy()
 
     # -- what is done to it ------------------------------------------------------------------------------------------
 
@@ -183,13 +183,13 @@ class SimplicialComplex:
         def back() -> None:
             self._numbers[layout.STROKE] -= 1
             for which, items in lists.items():
-                self._numpy("lists")[which, : len(items)] = items
-                self._numpy("lengths")[which] = len(items)
+                self.view("lists")[which, : len(items)] = items
+                self.view("lengths")[which] = len(items)
 
         if self._history is not None:
             self._history.append(back)
         self._numbers[layout.STROKE] += 1
-        lengths = self._numpy("lengths")
+        lengths = self.view("lengths")
         lengths[layout.ON] = lengths[layout.WAITING] = 0
         self._last = {}
 
@@ -256,19 +256,19 @@ class SimplicialComplex:
 
     def _journal(self) -> Callable[[], None]:
         """How to take back the last step, whatever comes after it."""
-        n, count = self._numbers, self._numpy("journal_lengths").copy()
+        n, count = self._numbers, self.view("journal_lengths").copy()
         names = [(name, count[0]) for name in _JOURNAL] + [(name, count[1]) for name in _VERTEX_JOURNAL]
-        rows = {name: self._numpy(name)[:size].copy() for name, size in names}
+        rows = {name: self.view(name)[:size].copy() for name, size in names}
         places = [layout.SIMPLICES_BEFORE, layout.VERTICES_BEFORE, layout.ON_BEFORE]
         before, waiting = n[places].copy(), self._list(layout.WAITING_BEFORE)
 
         def back() -> None:
             for name, values in rows.items():
-                self._numpy(name)[: len(values)] = values
-            self._numpy("journal_lengths")[:] = count
+                self.view(name)[: len(values)] = values
+            self.view("journal_lengths")[:] = count
             self._numbers[places] = before
-            self._numpy("lists")[layout.WAITING_BEFORE, : len(waiting)] = waiting
-            self._numpy("lengths")[layout.WAITING_BEFORE] = len(waiting)
+            self.view("lists")[layout.WAITING_BEFORE, : len(waiting)] = waiting
+            self.view("lengths")[layout.WAITING_BEFORE] = len(waiting)
             self._undo.run()
 
         return back
@@ -277,7 +277,7 @@ class SimplicialComplex:
         """A part has come off another one: the blade has gone as far in both."""
 
         def back() -> None:
-            labels = self._numpy("part")
+            labels = self.view("part")
             labels[labels == part] = of
 
         if self._history is not None:
@@ -288,8 +288,8 @@ class SimplicialComplex:
     def state(self) -> ComplexState:
         """All that later steps depend on, to go back to after any number of them (`restore`)."""
         counts = {"simplices": int(self._numbers[layout.SIMPLICES]), "vertices": int(self._numbers[layout.VERTICES])}
-        rows = {name: self._numpy(name)[: counts["simplices"]].copy() for name in _BY_SIMPLEX if name not in _SCRATCH}
-        rows |= {name: self._numpy(name)[: counts["vertices"]].copy() for name in _BY_VERTEX if name not in _SCRATCH}
+        rows = {name: self.view(name)[: counts["simplices"]].copy() for name in _BY_SIMPLEX if name not in _SCRATCH}
+        rows |= {name: self.view(name)[: counts["vertices"]].copy() for name in _BY_VERTEX if name not in _SCRATCH}
         lists = {int(which): self._list(which) for which in (layout.ON, layout.WAITING)}
         return ComplexState(
             **counts, stroke=int(self._numbers[layout.STROKE]), rows=rows, lists=lists, last=self._last.copy()
@@ -298,10 +298,10 @@ class SimplicialComplex:
     def restore(self, state: ComplexState) -> None:
         """As it was."""
         for name, rows in state.rows.items():
-            self._numpy(name)[: len(rows)] = rows
+            self.view(name)[: len(rows)] = rows
         for which, items in state.lists.items():
-            self._numpy("lists")[which, : len(items)] = items
-            self._numpy("lengths")[which] = len(items)
+            self.view("lists")[which, : len(items)] = items
+            self.view("lengths")[which] = len(items)
         n = self._numbers
         n[layout.SIMPLICES], n[layout.VERTICES], n[layout.STROKE] = state.simplices, state.vertices, state.stroke
         self._last = state.last.copy()
@@ -310,17 +310,17 @@ class SimplicialComplex:
 
     @property
     def _numbers(self) -> np.ndarray:
-        return self._numpy("numbers")
+        return self.view("numbers")
 
-    def _numpy(self, name: str) -> np.ndarray:
-        """An array as NumPy sees it; looked up once, because that takes longer than most reads."""
+    def view(self, name: str) -> np.ndarray:
+        """One of its arrays as NumPy sees it; looked up once, because that takes longer than most reads."""
         view = self._views.get(name)
         if view is None:
             view = self._views[name] = getattr(self.arrays, name).numpy()
         return view
 
     def _list(self, which: Any) -> np.ndarray:
-        return self._numpy("lists")[which, : self._numpy("lengths")[which]].copy()
+        return self.view("lists")[which, : self.view("lengths")[which]].copy()
 
     def _run(self, which: str) -> ComplexChange:
         if max(self._numbers[layout.MARK], self._numbers[layout.VERTEX_MARK]) > _MOST_MARKS:
@@ -340,7 +340,7 @@ class SimplicialComplex:
             changed=self._list(layout.CHANGED),
             opened=self._list(layout.OPENED).reshape(-1, 2),
             blended=np.stack(blended, axis=1),
-            blends=self._numpy("blends")[: len(blended[0])].copy(),
+            blends=self.view("blends")[: len(blended[0])].copy(),
             simplices=int(n[layout.SIMPLICES]),
             vertices=int(n[layout.VERTICES]),
             new_simplices=int(n[layout.SIMPLICES] - n[layout.SIMPLICES_BEFORE]),

@@ -191,7 +191,7 @@ class InPlaceUpdate:
         """Patches that have a cluster with other faces, of their own or around them, are searched from now on."""
         patches = self._pipeline.patches
         clusters = room.touched_clusters
-        found = np.unique(patches.patches_at(clusters))
+        found = patches.patches_at(clusters)
         certificates = patches.certificates
         for array in (*certificates.clearances, certificates.certified):
             copy = self._mirror.of(array)

@@ -261,8 +261,8 @@ class SharedRoom:
     def free(self, blocks: np.ndarray) -> None:
         """These blocks of rows may be used again."""
         if len(blocks):
-            self.dof_columns["retired"].numpy()[: len(blocks)] = blocks
-            self.dof_columns["numbers"].numpy()[int(dof_update.RETIRED)] = len(blocks)
+            host(self.dof_columns["retired"])[: len(blocks)] = blocks
+            host(self.dof_columns["numbers"])[int(dof_update.RETIRED)] = len(blocks)
             self._freeing.run()
 
 
@@ -426,7 +426,7 @@ class BodyRoom:
         host(columns["blended"])[: len(blended)] = blended
         host(columns["blends"])[: len(blended)] = np.concatenate([change.blends for change in changes])
         host(self.dof_counts)[:] = len(changed), len(blended)
-        self._shared.dt.numpy()[0] = self._pipeline.dt
+        host(self._shared.dt)[0] = self._pipeline.dt
         host(self._shared.face_columns["slots"])[: len(slots)] = slots
         host(self.face_counts)[0] = len(slots)
         store, names = host(self.store.store), host(self.faces.opened)
