@@ -56,3 +56,4 @@ def copy_strains(source, target) -> None:
     of, to = (simulation._pipeline.rows.memory.bristles for simulation in (source, target))
     to.strain.assign(of.strain.numpy())
     to.partner.assign(of.partner.numpy())
+    to.limit.assign(of.limit.numpy())
