@@ -243,3 +243,13 @@ def test_what_cannot_be_an_assembly_is_refused():
         assembly.clashes(allowed=[("a", "c")])
     with pytest.raises(InputError, match="none of the number 7"):
         assembly.number_of(7)
+
+
+def test_parts_a_million_metres_away_are_in_each_other_as_deep_as_here():
+    """Poses are double precision: only those of files are not."""
+    large, small = generate.box((2.0, 2.0, 2.0)), generate.box((1.0, 1.0, 1.0))
+    parts = {"large": placed(large, at(1e6, 1e6, 0.0)), "small": placed(small, at(1e6, 1e6, 1.4))}
+    (clash,) = tg.Assembly(parts).clashes(device="cpu")
+    assert clash.kind is ClashKind.HARD
+    assert clash.depth_lower <= 0.1 + 1e-6
+    assert clash.depth_upper >= 0.1 - 1e-6

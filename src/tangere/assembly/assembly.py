@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from tangere.assembly.clash import Clash, Clashes
-from tangere.assembly.clash_search import LEAST_SKIN, SINGLE, ClashSearch
+from tangere.assembly.clash_search import DOUBLE, LEAST_SKIN, SINGLE, ClashSearch
 from tangere.assembly.drawing import assembly_scene, clash_scene
 from tangere.assembly.files import read_parts, unique_names
 from tangere.assembly.part import Part, with_shared_shapes
@@ -65,6 +65,7 @@ class Assembly:
             raise InputError(f"Assembly {name!r}: two parts are called {twice!r}")
         self.parts, self.name = with_shared_shapes(given), name
         self._chord_error = None if chord_error is None else not_negative(chord_error, "chord_error")
+        self._of_pose = DOUBLE  # to which part of them poses are known
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, tolerance: float | None = None, units: str | None = None) -> Assembly:
@@ -77,7 +78,9 @@ class Assembly:
             units: of a folder of meshes: "m", "mm", "inch" …; None means as for `Mesh.load`.
         """
         read = read_parts(path, tolerance, units)
-        return cls(read.parts, name=read.name, chord_error=read.tolerance)
+        made = cls(read.parts, name=read.name, chord_error=read.tolerance)
+        made._of_pose = SINGLE
+        return made
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -158,9 +161,11 @@ class Assembly:
 
     @property
     def touch(self) -> float:
-        """Surfaces nearer than this meet: files of single precision know no better [m]."""
-        return SINGLE * max(
-            float(np.abs(part.shape.bounds).max() + np.abs(part.pose[:3, 3]).max()) for part in self.parts
+        """Surfaces nearer than this meet: files of single precision know no better [m]. Poses that were given and not
+        read are known to the last digit, coordinates of meshes may always come from a file."""
+        return max(
+            float(SINGLE * np.abs(part.shape.bounds).max() + self._of_pose * np.abs(part.pose[:3, 3]).max())
+            for part in self.parts
         )
 
     def skin(self, given: float | None = None) -> float:

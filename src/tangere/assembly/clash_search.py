@@ -36,6 +36,8 @@ from tangere.shape.mesh import Mesh
 
 #: Coordinates of files of single precision are known to this part of them, with room for two parts and a pose.
 SINGLE = 2.0**-22
+#: And poses of double precision to this part.
+DOUBLE = 2.0**-50
 #: The skin is at least so many times what counts as touching.
 LEAST_SKIN = 8.0
 #: Distances are searched to this part of them.
