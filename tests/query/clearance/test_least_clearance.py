@@ -166,3 +166,10 @@ def test_every_device_answers_as_the_cpu(device):
     there = tg.least_clearance(torus.moving(motion), ball, device=device)
     np.testing.assert_allclose(there.lower, here.lower, atol=1e-9)
     np.testing.assert_allclose(there.upper, here.upper, atol=1e-9)
+
+
+def test_bodies_that_do_not_pair_off_are_refused():
+    three, two = (np.tile(np.eye(4), (count, 1, 1)) for count in (3, 2))
+    moving = tg.Box([1, 1, 1]).moving(tg.Twist(three, [0, 0, -1.0], [0, 0, 0]))
+    with pytest.raises(tg.InputError, match="3 bodies a do not pair off with 2 bodies b"):
+        tg.least_clearance(moving, tg.Box([1, 1, 1]).at(two), device="cpu")

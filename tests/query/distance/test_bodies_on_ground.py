@@ -63,3 +63,11 @@ def test_a_resting_body_is_asked_about_first_contact_too(device):
     assert not tg.first_contact(tg.Sphere(0.5).at(pose), FLAT, device=device)
     assert tg.first_contact(tg.Sphere(0.5).at(pose), FLAT, separation=0.3, device=device)
     assert tg.distance(tg.Sphere(0.5).at(pose), FLAT, device=device).upper == pytest.approx(0.25)
+
+
+def test_no_bodies_have_no_distances(device):
+    none = tg.Cylinder(0.5, 1.0).at(np.zeros((0, 4, 4)))
+    found = tg.distance(none, FLAT, device=device)
+    assert found.upper.shape == found.triangle_b.shape == (0,)
+    assert found.point_a.shape == found.weights_b.shape == (0, 3)
+    assert not tg.intersects(none, FLAT, device=device)

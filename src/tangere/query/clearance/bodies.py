@@ -21,6 +21,7 @@ from tangere.query.clearance.api import INSTANTS, LeastClearance, caps_of
 from tangere.query.contacts.record import Status
 from tangere.query.dispatch import answer
 from tangere.query.distance.api import distance
+from tangere.query.distance.convex.bodies import paired_count
 from tangere.query.listed_bodies import ListedBody, ball_radius, listed, ways_of
 from tangere.runtime import choose_device
 from tangere.shape import Moving
@@ -48,7 +49,7 @@ def bodies_clearance(
     if max(counts) < 0:
         limit = np.inf if cap is None else float(caps_of(cap, 1)[0])
         return _of_pair(a, b, accuracy, limit, tolerance, device)
-    count = max(counts)
+    count = paired_count(*(1 if each < 0 else each for each in counts))
     limits = np.broadcast_to(np.inf if cap is None else caps_of(cap, count), count)
     found = [_of_pair(_row(a, k), _row(b, k), accuracy, float(limits[k]), tolerance, device) for k in range(count)]
     columns = {name: np.array([getattr(one, name) for one in found]) for name in vars(LeastClearance(0, 0, 0, 0, 0))}

@@ -8,7 +8,7 @@ Sound:  as `distance`; ground is solid, so the distance of a body of which any p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
 import numpy as np
@@ -34,6 +34,8 @@ from tangere.shape.mesh import Mesh
 
 Ground = Heightfield | TiledHeightfield
 
+_VECTORS = "point_a", "point_b", "normal", "weights_a", "weights_b"
+
 
 def heightfield_distance(
     a: Mesh | Analytic | Moving, terrain: Ground, *, time: Arrays = 0.0, device: str | wp.Device | None = None
@@ -55,7 +57,10 @@ def heightfield_distance(
         found, single = [_of_mesh(posed.mesh, pose, blocks, on) for pose in posed.poses], posed.single
     if single:
         return found[0]
-    return Distance(**{name: np.array([getattr(one, name) for one in found]) for name in vars(found[0])})
+    columns = {field.name: [getattr(one, field.name) for one in found] for field in fields(Distance)}
+    if not found:
+        columns |= {name: np.zeros((0, 3)) for name in _VECTORS}
+    return Distance(**{name: np.array(column) for name, column in columns.items()})
 
 
 def _of_body(body: Analytic, terrain: Ground, blocks: GroundBlocks, device: wp.Device) -> Distance:
