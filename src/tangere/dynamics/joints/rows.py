@@ -297,6 +297,11 @@ class JointRows:
         """Whether they are off by so much that, after a solve, it is worth another."""
         return self.error > CLOSED * self._size
 
+    def open_before(self) -> bool:
+        """Whether they are so where the step begins."""
+        self._look(self.count)
+        return float(self._error.numpy()[: self.count].max()) > 10.0 * CLOSED * self._size
+
     @property
     def strayed(self) -> bool:
         """Whether a motion leaves them so far off that it is to be made in smaller steps."""
