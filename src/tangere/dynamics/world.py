@@ -30,8 +30,9 @@ from tangere.dynamics.state import read_poses
 from tangere.dynamics.stepping.checkpoint import checkpoint_of, resume_from
 from tangere.dynamics.stepping.events import WorldImpacts
 from tangere.dynamics.stepping.made import PHASES, make_step, steps_in
+from tangere.dynamics.stepping.options import WorldOptions
 from tangere.dynamics.stepping.report import WorldTruncation
-from tangere.dynamics.stepping.step import WorldOptions, WorldStep
+from tangere.dynamics.stepping.step import WorldStep
 from tangere.dynamics.validation import (
     checked_bodies,
     checked_checkpoint,

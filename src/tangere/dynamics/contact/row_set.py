@@ -21,6 +21,7 @@ from tangere.dynamics.contact.rows import (
     placed_rows,
 )
 from tangere.dynamics.material import SurfaceKinds
+from tangere.dynamics.saved_arrays import SavedArrays
 from tangere.dynamics.solver import ContactRowArrays, reserve
 from tangere.dynamics.state import BodyConstants, RigidState, distinct_meshes
 from tangere.query.contacts import Contacts, Kind
@@ -30,6 +31,9 @@ from tangere.runtime import PreparedLaunch, to_numpy
 ROOM = 64
 #: Columns of `KeptRows`.
 KEPT = ("body_a", "body_b", "key", "force", "target")
+#: Columns that tell of a step after it.
+TOLD = ("body_a", "body_b", "arm_a", "arm_b", "frame", "impulse")
+TOLD_FACTS = ("key", "kind", "feature_a", "feature_b", "point_a", "point_b", "gap", "struck")
 
 
 class RowSet:
@@ -71,13 +75,15 @@ class RowSet:
         self.version = 0  #: another one when the arrays are
         self._room, self._made_of = 0, (None, None, None)
         self._make: PreparedLaunch | None = None
+        self._saved, self._saved_counts = SavedArrays(), (0, 0, 0)
+        self._kept_counts = self._saved_kept_counts = (0, 0)  #: rows kept between meshes, and with the others
         self._reserve(ROOM)
 
     def _reserve(self, count: int) -> None:
         """Room for more rows; what is there stays."""
         if count <= self._room:
             return
-        device, self._room = self._device, 2 * count
+        device = self._device
         self.version += 1
         for rows in (self.arrays, self.facts, self.placing, self._kept):
             reserve(rows, count, device)
@@ -102,6 +108,7 @@ class RowSet:
         self._straighten = PreparedLaunch(straighten_rows, [facts, distances.dt, arrays.bias], device)
         self._measure: PreparedLaunch | None = None
         self._make = None
+        self._room = 2 * count
 
     # -- in a step -----------------------------------------------------------------------------------------------------
 
@@ -199,18 +206,42 @@ class RowSet:
     def keep(self) -> None:
         """The step is done: impulses and targets of its rows are where the next one begins."""
         self._keep(self.gathered)
-        self._kept_range.assign([0, self._between])
-        self._kept_analytic.assign([self._between, self.gathered])
+        self._know_kept(self._between, self.gathered)
 
     def forget(self) -> None:
         """No rows, and no warm starts."""
         self.clear()
-        self._kept_range.zero_()
-        self._kept_analytic.zero_()
+        self._know_kept(0, 0)
+
+    def _know_kept(self, between: int, everything: int) -> None:
+        """So many rows are kept of meshes, and of all."""
+        self._kept_counts = between, everything
+        self._kept_range.assign([0, between])
+        self._kept_analytic.assign([between, everything])
+
+    def save(self) -> None:
+        """Keep what a step overwrites."""
+        self._saved_counts, self._saved_kept_counts = (self.count, self.gathered, self._between), self._kept_counts
+        self._saved.save(self._told(), self.count)
+        self._saved.save(self._kept_columns(), self._kept_counts[1])
+
+    def restore(self) -> None:
+        """As it was kept."""
+        self._saved.restore(self._told())
+        self._saved.restore(self._kept_columns())
+        self.count, self.gathered, self._between = self._saved_counts
+        self._know_kept(*self._saved_kept_counts)
+
+    def _told(self) -> list[tuple[str, wp.array]]:
+        columns = [(name, getattr(self.arrays, name)) for name in TOLD]
+        return columns + [(f"fact {name}", getattr(self.facts, name)) for name in TOLD_FACTS]
+
+    def _kept_columns(self) -> list[tuple[str, wp.array]]:
+        return [(f"kept {name}", getattr(self._kept, name)) for name in KEPT]
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """What the next step begins with, by name."""
-        ends = np.array([self._kept_range.numpy()[1], self._kept_analytic.numpy()[1]], np.int64)
+        ends = np.array(self._kept_counts, np.int64)
         kept = {name: to_numpy(getattr(self._kept, name), name, None)[: ends.max()].copy() for name in KEPT}
         return kept | {"ends": ends}
 
@@ -222,9 +253,7 @@ class RowSet:
         for name in KEPT if count else ():
             column = getattr(self._kept, name)
             wp.copy(column, wp.array(kept[name], dtype=column.dtype, device=self._device), count=count)
-        between, everything = kept["ends"].tolist()
-        self._kept_range.assign([0, between])
-        self._kept_analytic.assign([between, everything])
+        self._know_kept(*kept["ends"].tolist())
 
     # -- looking -------------------------------------------------------------------------------------------------------
 

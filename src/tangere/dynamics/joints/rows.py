@@ -40,6 +40,7 @@ from tangere.dynamics.joints.kernels import (
     place_joint_rows,
     slow_light_bodies,
 )
+from tangere.dynamics.saved_arrays import SavedArrays
 from tangere.dynamics.solver import JointRowArrays, reserve
 from tangere.dynamics.state import BodyConstants, RigidState
 from tangere.runtime import PreparedLaunch
@@ -90,6 +91,7 @@ class JointRows:
         self.placing: Any = JointRowArrays()
         self.count, self.error = 0, 0.0
         self.version = 0  #: another one when arrays are
+        self._saved = SavedArrays()
         self._lay_out()
 
     # -- what there is -------------------------------------------------------------------------------------------------
@@ -295,6 +297,11 @@ class JointRows:
         """Whether they are off by so much that, after a solve, it is worth another."""
         return self.error > CLOSED * self._size
 
+    def open_before(self) -> bool:
+        """Whether they are so where the step begins."""
+        self._look(self.count)
+        return float(self._error.numpy()[: self.count].max()) > 10.0 * CLOSED * self._size
+
     @property
     def strayed(self) -> bool:
         """Whether a motion leaves them so far off that it is to be made in smaller steps."""
@@ -322,9 +329,14 @@ class JointRows:
         """Warm starts for a step that is so many times as long."""
         wp.copy(self.rows.impulse, wp.array(ratio * self.rows.impulse.numpy(), dtype=wp.float64, device=self._device))
 
-    def forget(self) -> None:
-        """No warm starts."""
-        self.rows.impulse.zero_()
+    def save(self) -> None:
+        """Keep what a step overwrites."""
+        self._saved.save([("impulse", self.rows.impulse)], self.count)
+        self._saved.save([("coordinate", self._angle)], len(self.joints))
+
+    def restore(self) -> None:
+        """As it was kept."""
+        self._saved.restore([("impulse", self.rows.impulse), ("coordinate", self._angle)])
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """What moves joints and pulls bodies, and what the next step begins with, by name."""

@@ -73,7 +73,9 @@ class JointClosing:
         self._version = -1
 
     def close(self) -> bool:
-        """Change the motion; whether it had left joints so far open that smaller steps are better."""
+        """Change the motion; whether smaller steps are better: it had left joints far open, or they cannot be closed.
+
+        What is open already where the step begins contradicts itself: smaller steps do not help."""
         joints = self._joints
         joints.place()
         strayed = joints.strayed
@@ -97,7 +99,7 @@ class JointClosing:
                 break
             if gone < 1.0:
                 which = (which + 1) % len(STIFF)
-        return strayed
+        return strayed or (joints.open and not joints.open_before())
 
     def _go(self) -> float:
         """Go so much of what was found as makes joints better; 0 where nothing does, and then nothing is gone."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from tangere.dynamics.contact.rows import Distances
 from tangere.dynamics.joint import WorldJoint
 from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.material import SurfaceKinds
+from tangere.dynamics.saved_arrays import SavedArrays
 from tangere.dynamics.solver import RigidBodyArrays, Solver, SolverReport, vec6d
 from tangere.dynamics.state import body_table, collision_mesh, copy_state, empty_state, read_poses, start_state
 from tangere.dynamics.stepping.closing import JointClosing
@@ -38,6 +39,7 @@ from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impac
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
 from tangere.dynamics.stepping.jams import Jams
+from tangere.dynamics.stepping.options import WorldOptions
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import SLOW, Sleepers
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps
@@ -72,30 +74,6 @@ MOST_PLACED = 4.0
 CONTACTS_PER_PAIR = 12
 
 
-@dataclass(frozen=True)
-class WorldOptions:
-    """How steps are made; see `World`."""
-
-    dt: float  #: [s]
-    gravity: np.ndarray  #: (3,) [m/s^2]
-    separation: float  #: how far apart bodies rest [m]
-    chosen: float  #: what fits the bodies [m]
-    order: int
-    sweeps: int
-    second_order: bool  #: whether rows have their second-order terms
-    threads: int | None
-
-    @property
-    def security(self) -> float:
-        """How much of the separation is play, in which contacts are gathered and solved for [m]."""
-        return min(self.separation, self.chosen)
-
-    @property
-    def kept(self) -> float:
-        """The rest of it: what the walk never goes below [m]."""
-        return self.separation - self.security
-
-
 class WorldStep:
     """The state of all bodies, the buffers of a step, and its phases as methods: what `World.phases` calls.
 
@@ -124,7 +102,7 @@ class WorldStep:
         self.surfaces = surfaces
         self.table = body_table(bodies, surfaces, device)
         self.state = start_state(bodies, self.table, device)
-        self._saved, self._saved_steps = empty_state(count, device), 0
+        self._saved_arrays, self._saved = SavedArrays(), {}
         self._before = empty_state(count, device)  #: where a part of a step began
         self.load = wp.array([[*body.force, *body.torque] for body in bodies], dtype=vec6d, device=device)
         self.free, self.motion, self.end = (wp.zeros(count, dtype=vec6d, device=device) for _ in range(3))
@@ -385,11 +363,16 @@ class WorldStep:
     # -- a step as a whole ---------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Keep what a step changes that the next one goes on from."""
-        copy_state(self._saved, self.state)
-        self.sleepers.save()
-        self.jams.save()
-        self._saved_steps = self.steps
+        """Keep what a step changes that the next one goes on from, or that tells of the last one."""
+        self._saved_arrays.save(self._overwritten(), len(self.bodies))
+        for part in (self.sleepers, self.jams, self.rows, self.joints):
+            part.save()
+        self._saved = {name: getattr(self, name) for name in ("steps", "level", "length", "_impacts")}
+        self._saved["tally"] = copy(self.tally)
+
+    def _overwritten(self) -> list[tuple[str, wp.array]]:
+        found = [(name, getattr(self.state, name)) for name in ("position", "rotation", "velocity")]
+        return [*found, ("free", self.free), ("before", self._before.velocity)]
 
     def begin(self) -> None:
         """Begin a step: in one part, or in a few where the last one was made in many."""
@@ -416,13 +399,14 @@ class WorldStep:
         self.level, self.length = level, length
 
     def restore(self) -> None:
-        """As if the step, of which any part may be done, had not been begun; without warm starts."""
-        copy_state(self.state, self._saved)
-        self.sleepers.restore()
-        self.jams.restore()
-        self.steps = self._saved_steps
-        self.rows.forget()
-        self.joints.forget()
+        """As if the step, of which any part may be done, had not been begun."""
+        self._saved_arrays.restore(self._overwritten())
+        for part in (self.sleepers, self.jams, self.rows, self.joints):
+            part.restore()
+        for name, value in self._saved.items():
+            setattr(self, name, value)
+        self.distances.dt.fill_(self.length)
+        self.solver.thorough = False
 
     # -- what users do between steps -----------------------------------------------------------------------------------
 

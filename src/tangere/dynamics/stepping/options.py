@@ -1,0 +1,31 @@
+"""What is chosen once for all steps of a world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class WorldOptions:
+    """How steps are made; see `World`."""
+
+    dt: float  #: [s]
+    gravity: np.ndarray  #: (3,) [m/s^2]
+    separation: float  #: how far apart bodies rest [m]
+    chosen: float  #: what fits the bodies [m]
+    order: int
+    sweeps: int
+    second_order: bool  #: whether rows have their second-order terms
+    threads: int | None
+
+    @property
+    def security(self) -> float:
+        """How much of the separation is play, in which contacts are gathered and solved for [m]."""
+        return min(self.separation, self.chosen)
+
+    @property
+    def kept(self) -> float:
+        """The rest of it: what the walk never goes below [m]."""
+        return self.separation - self.security
