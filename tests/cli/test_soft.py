@@ -68,6 +68,8 @@ def test_wrong_cuts_are_told():
     assert "only the scene cut" in soft("tori", "--toughness", "3").output
     assert "toughness" in soft("cut", "--toughness", "0", "--steps", "1").output
     assert "depth" in soft("cut", "--depth", "-1", "--steps", "1").output
+    assert "too wide" in soft("cut", "--kerf", "1", "--steps", "1").output
+    assert "--kerf: only the scene cut" in soft("drop", "--kerf", "1", "--steps", "1").output
 
 
 def test_your_own_tetrahedra_are_dropped(tmp_path, monkeypatch):

@@ -398,8 +398,29 @@ def test_wrong_cuts_are_told() -> None:
         block(snap=0.5)
     with pytest.raises(InputError, match="kerf"):
         block(kerf=0.0)
-    with pytest.raises(InputError, match="too wide"):
+    with pytest.raises(InputError, match=r"too wide .* say kerf=, less than half"):
         Simulation([block((4, 2, 2), kerf=0.4)], device="cpu")
+
+
+def test_the_kerf_that_is_chosen_fits_elements_that_are_flat() -> None:
+    """As those of most tetrahedra that are made of a surface: a few are a twentieth as high as they are long."""
+    solid = solid_block((6, 3, 3), size=SIZE, name="block")
+    places = solid.vertices.copy()
+    inner = np.flatnonzero((np.abs(places) < np.array(SIZE) / 2 - 0.01).all(axis=1))
+    places[inner[::3], 0] += 0.28
+    shape = TetMesh(places, solid.tets, name="block")
+    plain, flat = (Simulation([Body(own, cuttable=True)], gravity=(0, 0, 0), device="cpu") for own in (solid, shape))
+    kerf, usual = (cuts_of(one).bodies[0].kerf for one in (flat, plain))
+    assert usual == pytest.approx(0.1 * plain.distance)
+    a, b, c, d = np.moveaxis(places[shape.tets], 1, 0)
+    corners = np.array([(a, b, c), (a, b, d), (a, c, d), (b, c, d)])
+    areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=-1)
+    altitude = (6.0 * shape.volumes / areas).min()
+    assert kerf < 0.5 * altitude < 0.9 * usual  # the usual one would be refused
+    cut_through(flat, lines(0.03, 0.75, 6))
+    assert len(flat) == 2
+    assert not overlaps(flat)
+    flat.step()
 
 
 def test_a_body_that_is_inside_out_where_the_blade_goes_is_not_cut() -> None:

@@ -34,6 +34,7 @@ _STIFFEST = 1e12
 @click.option("--shape", type=click.Choice(["block", "torus"]), help="What is cut; default: block.")
 @click.option("--toughness", type=float, help="Of the blade that cuts [N/m]; default: 20.")
 @click.option("--depth", type=float, help="How far the blade goes, as part of the height; default: 1.1.")
+@click.option("--kerf", type=float, help="Width of the cut at rest [m]; default: what the elements have room for.")
 @click.option("--response", type=click.Choice(["hard", "penalty"]), help="How bodies touch; default: hard.")
 @click.option("--record", type=click.Path(path_type=Path), help="Write every frame there, to be replayed.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the run as .glb, .usd, .pvd, .mp4, .gif, …")
@@ -50,6 +51,7 @@ def soft(
     shape: str | None,
     toughness: float | None,
     depth: float | None,
+    kerf: float | None,
     response: str | None,
     record: Path | None,
     out: Path | None,
@@ -90,6 +92,7 @@ def soft(
         "--shape": shape,
         "--toughness": toughness,
         "--depth": depth,
+        "--kerf": kerf,
     }
     given["--response"] = response
     if replayed:
@@ -102,7 +105,7 @@ def soft(
         return
     if mesh is not None and scene not in ("drop", "cut"):
         raise InputError(f"--mesh: only the scenes drop and cut take another mesh, not {scene}")
-    of_cut = {"shape": shape, "toughness": toughness, "depth": depth}
+    of_cut = {"shape": shape, "toughness": toughness, "depth": depth, "kerf": kerf}
     for option, value in of_cut.items():
         if value is not None and scene != "cut":
             raise InputError(f"--{option}: only the scene cut takes it, not {scene}")

@@ -43,7 +43,7 @@ class Body:
         name: what to call it; None means the name of the shape.
         cuttable: whether it can be cut (`Simulation.cut`, `Blade`); a solid then has its own surface.
         snap: vertices nearer to a cut than this part of an edge are put on it, 0 to 0.4.
-        kerf: width of a cut at rest [m]; None means a tenth of the contact distance.
+        kerf: width of a cut at rest [m]; None means a tenth of the contact distance, or less where elements are flat.
 
     Example:
         >>> import tangere as tg

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from tangere.runtime import Arrays
+from tangere.shape.tets import TetMesh
 from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 #: The width of a cut, as part of the contact distance. In one half as wide, walls of a body that hardly carries itself
 #: were held by the truncation while they slid, and it gained 2 % of the energy that it lost in the end; here nothing.
 KERF_PART = 0.1
+#: And, where elements are flat, at most this part of their least altitude; a kerf of half of it is refused.
+KERF_PART_OF_ALTITUDE = 0.4
 
 
 @dataclass(frozen=True)
@@ -92,5 +95,21 @@ def cut_engine(pipeline: StepPipeline, blades: dict[int, Blade]) -> CutEngine:
 
 
 def kerf_of(body: Body, distance: float) -> float:
-    """The width of a cut through a body at a contact distance [m]."""
-    return KERF_PART * distance if body.kerf is None else body.kerf
+    """The width of a cut through a body at a contact distance [m]: as given, or one that its elements have room for."""
+    if body.kerf is not None:
+        return body.kerf
+    shape = body.shape
+    least = float(altitudes(shape.vertices, shape.tets if isinstance(shape, TetMesh) else shape.faces).min())
+    kerf = KERF_PART * distance
+    return min(kerf, KERF_PART_OF_ALTITUDE * least) if least > 0.0 else kerf
+
+
+def altitudes(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """(n,) the least altitude of each triangle or tetrahedron; negative where it is inside out [m]."""
+    a, b, c = (points[corners[:, k]] for k in range(3))
+    if corners.shape[1] == 3:
+        sides = np.linalg.norm([b - a, c - a, c - b], axis=-1)
+        return np.linalg.norm(np.cross(b - a, c - a), axis=1) / sides.max(axis=0)
+    d = points[corners[:, 3]]
+    areas = [np.cross(b - a, c - a), np.cross(b - a, d - a), np.cross(c - a, d - a), np.cross(c - b, d - b)]
+    return np.einsum("ij,ij->i", areas[0], d - a) / np.linalg.norm(areas, axis=-1).max(axis=0)

@@ -15,6 +15,7 @@ from tangere.shape import generate
 from tangere.shape.tets import TetMesh, solid_block, solid_knot, solid_torus
 from tangere.soft.blade import Blade
 from tangere.soft.body import Body
+from tangere.soft.cut_engine import KERF_PART, kerf_of
 from tangere.soft.simulation import Simulation
 from tangere.soft.step import StepPipeline
 from tangere.soft.validation import mean_edge
@@ -118,6 +119,7 @@ def cut(
     depth: float = 1.1,
     youngs_modulus: float = 1e4,
     speed: float = 0.1,
+    kerf: float | None = None,
     **options: Any,
 ) -> Simulation:
     """A blade comes down on a solid that lies held on the ground, and cuts it (after Léonard 2021, section 4.1.4).
@@ -128,6 +130,7 @@ def cut(
         depth: how far it goes, as part of the height; beyond 1 right through.
         youngs_modulus: Young's modulus [Pa].
         speed: of the blade [m/s].
+        kerf: width of the cut at rest [m]; None: 0.15 edges, or less where elements are flat.
         options: of the `Simulation`.
     """
     if isinstance(shape, str):
@@ -140,7 +143,7 @@ def cut(
     seconds = (positive(depth, "depth") + 0.05) * size[2] / positive(speed, "speed")
     body = Body(
         shape,
-        kerf=0.15 * mean_edge([Body(shape)]),
+        kerf=kerf_of(Body(shape), 0.15 / KERF_PART * mean_edge([Body(shape)])) if kerf is None else kerf,
         youngs_modulus=youngs_modulus,
         fixed=shape.vertices[:, 2] < low[2] + 0.02 * size[2],
         cuttable=True,

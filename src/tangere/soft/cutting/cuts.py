@@ -54,7 +54,7 @@ class Cuts:
             if own.kerf >= 0.5 * own.complex.altitude:
                 raise InputError(
                     f"Body {own.given.name!r}: a kerf of {own.kerf:g} m is too wide for elements that are"
-                    f" {own.complex.altitude:g} m high"
+                    f" {own.complex.altitude:g} m high; say kerf=, less than half of that"
                 )
         self._saved: dict[int, tuple[Any, ...]] = {}
         self._saved_events: list[CutEvent] = []

@@ -17,6 +17,7 @@ import numpy as np
 import warp as wp
 
 from tangere.runtime import Arrays, InputError, PreparedLaunch, fraction, number, to_numpy
+from tangere.soft.cut_engine import altitudes
 from tangere.soft.cutting import complex_arrays as layout
 from tangere.soft.cutting.complex_arrays import ComplexArrays, CutOptions, undo
 from tangere.soft.cutting.cut_step import cut, end_stroke
@@ -125,7 +126,7 @@ class SimplicialComplex:
         self.snap = float(snap)
         edges = np.linalg.norm(_edge_vectors(points, corners), axis=-1)
         self.edge = float(np.median(edges))  #: median length at rest [m]
-        self.altitude = float(_altitudes(points, corners).min())  #: the least, of a simplex at rest [m]
+        self.altitude = float(altitudes(points, corners).min())  #: the least, of a simplex at rest [m]
         if not self.altitude > 0.0:
             raise InputError("cutting: a simplex has no volume, or is inside out")
         self._device = wp.get_device("cpu")
@@ -456,17 +457,6 @@ def _edge_vectors(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """(n, e, 3) along the edges of simplices."""
     first, second = np.triu_indices(corners.shape[1], 1)
     return points[corners[:, second]] - points[corners[:, first]]
-
-
-def _altitudes(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """(n,) the least altitude of each simplex; negative where it is inside out [m]."""
-    if corners.shape[1] == 3:
-        a, b, c = (points[corners[:, k]] for k in range(3))
-        sides = np.linalg.norm(_edge_vectors(points, corners), axis=-1)
-        return np.linalg.norm(np.cross(b - a, c - a), axis=1) / sides.max(axis=1)
-    a, b, c, d = (points[corners[:, k]] for k in range(4))
-    areas = [np.cross(b - a, c - a), np.cross(b - a, d - a), np.cross(c - a, d - a), np.cross(c - b, d - b)]
-    return np.einsum("ij,ij->i", areas[0], d - a) / np.linalg.norm(areas, axis=-1).max(axis=0)
 
 
 def _neighbours(corners: np.ndarray) -> np.ndarray:
