@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 import tangere as tg
+from tangere.runtime import InputError
 
 
 def place(x, y=0.0, z=0.0, turn=(0.0, 0.0, 0.0)):
@@ -171,5 +172,5 @@ def test_every_device_answers_as_the_cpu(device):
 def test_bodies_that_do_not_pair_off_are_refused():
     three, two = (np.tile(np.eye(4), (count, 1, 1)) for count in (3, 2))
     moving = tg.Box([1, 1, 1]).moving(tg.Twist(three, [0, 0, -1.0], [0, 0, 0]))
-    with pytest.raises(tg.InputError, match="3 bodies a do not pair off with 2 bodies b"):
+    with pytest.raises(InputError, match="3 bodies a do not pair off with 2 bodies b"):
         tg.least_clearance(moving, tg.Box([1, 1, 1]).at(two), device="cpu")
