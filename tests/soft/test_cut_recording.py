@@ -142,3 +142,20 @@ def test_the_cut_scene_is_cut(shape) -> None:
     assert simulation[1].force[2] > 0.0
     with pytest.raises(InputError, match="a shape is"):
         scenes.cut("cube")
+
+
+def test_of_contacts_that_only_push_those_that_do_are_kept(tmp_path) -> None:
+    """Most that response "penalty" looks at are near each other at rest: a ball for each is megabytes a frame."""
+    simulation = scenes.cut(response="penalty", device="cpu", threads=1)
+    recorder, pushing, near = Recorder(simulation), 0, 0
+    frames = 4
+    for _ in range(frames):
+        simulation.step()
+        recorder()
+        pushing += int((np.linalg.norm(simulation.contact_forces, axis=1) > 0.0).sum())
+        near += len(simulation.contacts)
+    recording = recorder.recording()
+    assert 10 * pushing < near
+    assert len(recording.points) == pushing
+    recording.save(tmp_path / "cut.glb")
+    assert (tmp_path / "cut.glb").stat().st_size < 2e5 * frames

@@ -150,7 +150,10 @@ class Recorder:
     _times: list[float] = field(default_factory=list)
 
     def __call__(self) -> None:
-        """Keep what is now; contacts are those of the last step."""
+        """Keep what is now; contacts are those of the last step, with response "penalty" those of them that push.
+
+        That one looks at all features near each other, most of which are so at rest: too many to be drawn or stored.
+        """
         meshes = self.simulation.meshes()
         if not self._times:  # far from 0 float32 has too few digits
             self._origin = Mesh.join(meshes).bounds.mean(axis=0)
@@ -165,6 +168,8 @@ class Recorder:
                 self._versions.append(shown)
             shown.states.append((mesh.vertices - self._origin).astype(np.float32))
         found = self.simulation.contacts
+        if self.simulation.response == "penalty" and len(found):
+            found = found[self.simulation.contact_forces.any(axis=1)]
         self._contacts.append((0.5 * (found.point_a + found.point_b), found.kind))
         self._times.append(self.simulation.time)
 
