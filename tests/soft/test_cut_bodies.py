@@ -14,6 +14,7 @@ from tangere.runtime import TangereError
 from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Blade, Body, Recorder, Simulation
 from tangere.soft.cutting import Cuts
+from tangere.soft.cutting.cut_body import CutBody
 
 AHEAD = np.linspace(-0.062, 0.062, 7)
 
@@ -191,3 +192,34 @@ def test_a_blade_goes_through_one_after_the_other(count, monkeypatch) -> None:
     assert parted >= set(range(1, count))
     assert any(in_place)
     assert recorder.recording().scene().things
+
+
+def test_a_stroke_that_cannot_be_ended_can_be_abandoned(road, monkeypatch) -> None:
+    """Its end opens what is undecided, which may be refused again and again."""
+    simulation = pile()
+    cut(simulation, 0, 0, 3)
+    opened = len(simulation.bodies[0].surface.faces)
+
+    def refuse(_own) -> None:
+        raise TangereError("walls would touch")
+
+    beside = [upright(y, 0) + [0.05, 0.0, 0.0] for y in AHEAD]
+    with monkeypatch.context() as patched:
+        patched.setattr(CutBody, "end_stroke", refuse)
+        for refused in (lambda: simulation.end_stroke(0), lambda: simulation.cut(0, beside[0], beside[1])):
+            with pytest.raises(TangereError, match="walls would touch"):
+                refused()
+        simulation.abandon_stroke("block")
+        assert len(simulation.bodies[0].surface.faces) == opened
+        check_same_as_laid_out_anew(simulation)
+        simulation.cut(0, beside[0], beside[1])
+        simulation.step()
+    for one, other in itertools.pairwise(beside[1:]):
+        simulation.cut(0, one, other)
+        check_same_as_laid_out_anew(simulation)
+        simulation.step()
+        assert not overlaps(simulation)
+    simulation.end_stroke(0)
+    assert len(simulation.pieces_of(0)) >= 2
+    simulation.step()
+    assert not overlaps(simulation)

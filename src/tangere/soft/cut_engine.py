@@ -51,6 +51,10 @@ class CutEngine(Protocol):
         """The blade has left a body, and whatever has come off it."""
         ...
 
+    def abandon_stroke(self, number: int) -> None:
+        """The blade is taken out of a body: what it has opened stays, and nothing more is decided."""
+        ...
+
     def pieces_of(self, number: int) -> tuple[int, ...]:
         """The numbers of a body that can be cut and of all that has come off the same one."""
         ...

@@ -292,6 +292,14 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         number = self[body].number
         return self._change(lambda cuts: cuts.end_stroke(number), number)
 
+    def abandon_stroke(self, body: int | str) -> None:
+        """The blade is taken out of a body where it is: what it has opened stays so, what is undecided stays closed.
+
+        Where `end_stroke`, or a cut elsewhere, which ends it, is refused because walls would touch: the next can begin.
+        """
+        number = self[body].number
+        self._change(lambda cuts: cuts.abandon_stroke(number), number)
+
     def pieces_of(self, body: int | str) -> tuple[int, ...]:
         """The numbers of a body and of all that blades have cut off it, or off what it was part of."""
         with self._pipeline.lock:

@@ -147,6 +147,10 @@ class CutBody:
         self._strokes = {}
         return change
 
+    def abandon_stroke(self) -> None:
+        """Nothing is known of the stroke any more: what it has not opened stays closed."""
+        self._strokes = {}
+
     def sweep(self, part: int, start: np.ndarray, end: np.ndarray) -> ComplexChange:
         """The blade goes on from a polyline to another in the rest shape (k, 3) [m], in the stroke there is."""
         if not self._strokes:

@@ -80,6 +80,12 @@ class Cuts:
             self._touch(own)
             self._change(own, lambda: _changed(own.end_stroke()))
 
+    def abandon_stroke(self, number: int) -> None:
+        """The blade is taken out of a body: what it has opened stays, and nothing more is decided."""
+        own, _ = self.find(number)
+        self._touch(own)
+        own.abandon_stroke()
+
     def pieces_of(self, number: int) -> tuple[int, ...]:
         """The numbers of a body and of all that has come off the same one."""
         return tuple(sorted(self.find(number)[0].numbers.values()))
