@@ -57,5 +57,12 @@ def read_shard(folder: Path, number: int) -> tuple[Any, str] | None:
 
 def _seal(digest: str, schema: Any) -> bytes:
     """Which jobs, and a digest of the columns: checksums are of pages only."""
-    columns = repr([(column.name, str(column.type)) for column in schema])
+    columns = repr([(column.name, _type_name(column.type)) for column in schema])
     return f"{digest} {hashlib.sha256(columns.encode('utf-8', 'replace')).hexdigest()}".encode()
+
+
+def _type_name(column: Any) -> str:
+    """Of a type, whatever the elements of a list are called: Parquet has a name of its own for them."""
+    if arrow().types.is_list(column):
+        return f"list<{_type_name(column.value_type)}>"
+    return str(column)
