@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 from tangere.dynamics.stepping.step import WorldStep
 from tangere.runtime import InputError, positive, using_threads, whole
 
+#: Speeds of which the squares are still told apart [m/s, rad/s].
+FASTEST = 1e25
 #: What each phase does, by its name, in order.
 PHASES: dict[str, Callable[[WorldStep], None]] = {
     "predict": WorldStep.predict,
@@ -33,10 +37,28 @@ def make_step(step: WorldStep, phases: dict[str, Callable[[WorldStep], None]]) -
                     began = time.perf_counter()
                     phase(step)
                     seconds[name] += time.perf_counter() - began
-        except BaseException:
+        except BaseException as error:
+            told = _explained(error, step)
             step.restore()
+            if told is not error:
+                raise told from error
             raise
     return seconds
+
+
+def _explained(error: BaseException, step: WorldStep) -> BaseException:
+    """What stopped a step, in words of users where numbers went beyond all bounds."""
+    if not isinstance(error, InputError):
+        return error
+    speed = np.maximum(np.abs(step.free.numpy()), np.abs(step.solved.velocity.numpy())).max(axis=1, initial=0.0)
+    wild = ~(speed < FASTEST)
+    if not wild.any():
+        return error
+    body = int(np.argmax(wild))
+    return InputError(
+        f"step {step.steps}: body {body} ({step.bodies[body].name!r}) would go faster than {FASTEST:g} m/s"
+        " or rad/s: a force, a torque or a speed is too large"
+    )
 
 
 def steps_in(seconds: float | None, steps: int | None, dt: float) -> int:
