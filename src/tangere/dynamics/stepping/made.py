@@ -7,11 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tangere.dynamics.stepping.options import FASTEST
 from tangere.dynamics.stepping.step import WorldStep
 from tangere.runtime import InputError, positive, using_threads, whole
 
-#: Speeds of which the squares are still told apart [m/s, rad/s].
-FASTEST = 1e25
 #: What each phase does, by its name, in order.
 PHASES: dict[str, Callable[[WorldStep], None]] = {
     "predict": WorldStep.predict,

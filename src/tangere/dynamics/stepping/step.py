@@ -39,7 +39,7 @@ from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impac
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
 from tangere.dynamics.stepping.jams import Jams
-from tangere.dynamics.stepping.options import WorldOptions
+from tangere.dynamics.stepping.options import FASTEST, WorldOptions
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import SLOW, Sleepers
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps
@@ -350,7 +350,7 @@ class WorldStep:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
         self.rows.keep()
         self.tally.joints(self.joints.keep())
-        if not np.isfinite(self.state.velocity.numpy()).all():
+        if not (np.abs(self.state.velocity.numpy()) < FASTEST).all():
             self._raise_not_finite()
         if self.level:  # rows of this part are gone with the next one
             self._impacts.append(self._part_impacts())
@@ -589,5 +589,5 @@ class WorldStep:
         return np.concatenate([self.rows.impulses()[awake] / self.length, self.sleepers.forces])
 
     def _raise_not_finite(self) -> None:
-        wrong = int(np.argmin(np.isfinite(self.state.velocity.numpy()).all(axis=1)))
+        wrong = int(np.argmin((np.abs(self.state.velocity.numpy()) < FASTEST).all(axis=1)))
         raise InputError(f"step {self.steps}: the velocity of body {wrong} ({self.bodies[wrong].name!r}) is not finite")
