@@ -49,7 +49,8 @@ def _explained(error: BaseException, step: WorldStep) -> BaseException:
     """What stopped a step, in words of users where numbers went beyond all bounds."""
     if not isinstance(error, InputError):
         return error
-    speed = np.maximum(np.abs(step.free.numpy()), np.abs(step.solved.velocity.numpy())).max(axis=1, initial=0.0)
+    found = [np.abs(each.numpy()) for each in (step.free, step.solved.velocity, step.state.velocity)]
+    speed = np.max(found, axis=0).max(axis=1, initial=0.0)
     wild = ~(speed < FASTEST)
     if not wild.any():
         return error
