@@ -92,3 +92,50 @@ def test_chains_hold_whatever_hangs_on_them(kinds, count, ratio):
     assert energies.max() - energies[0] < 5e-3 * fallen
     assert np.diff(energies).max() < 1e-6 * fallen
     assert not crossed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kinds", "count", "ratio"), [(("hinge",), 8, 1.0), (ALL_KINDS, 8, 100.0)])
+def test_chains_hold_for_ten_thousand_steps(kinds, count, ratio):
+    errors, energies, crossed = hang(kinds, count, ratio, 10_000)
+    assert errors.max() < 5e-4 * 0.3
+    assert energies.max() - energies[0] < 5e-3 * 9.81 * LENGTH * count * (count - 1 + ratio)
+    assert not crossed
+
+
+@pytest.mark.feature("F-R-53")
+@pytest.mark.parametrize("speed", [10.0, 100.0, 1000.0])
+@pytest.mark.parametrize("limits", [(-0.5, 0.5), (-1.5, 0.5), (-0.1, 0.5)])
+def test_limits_hold_at_any_speed(speed, limits):
+    """Limits that are gone past in the middle of a step, also where the other one is nearer."""
+    rod = tg.generate.box((1.0, 0.1, 0.1))
+    turning = Body(rod, spin=[0.0, speed, 0.0], velocity=[0.0, 0.0, -0.5 * speed], name="turning")
+    sliding = Body(rod, at(0.0, 5.0), velocity=[speed, 0.0, 0.0], name="sliding")
+    world = World([turning, sliding], gravity=(0.0, 0.0, 0.0), device="cpu")
+    world.join("hinge", 0, at=[-0.5, 0, 0], axis=[0, 1, 0], limits=limits, name="hinge")
+    world.join("slider", 1, at=[0.0, 5.0, 0], axis=[1, 0, 0], limits=limits, name="slider")
+    start = world.energy.total
+    for _ in range(30):
+        world.step()
+        assert joint_error(world) < 1e-6
+        assert world.energy.total <= start * (1.0 + 1e-9)
+        for name in ("hinge", "slider"):
+            assert limits[0] - 1e-6 <= world.coordinates[name] <= limits[1] + 1e-6
+    assert world.coordinates["slider"] == pytest.approx(limits[1], abs=1e-6)
+
+
+def test_what_contradicts_itself_is_told():
+    """Two drivers go apart with a body between them: its joints cannot hold, and the world says by how much."""
+    rod = tg.generate.box((1.0, 0.1, 0.1))
+    bodies = [Body(rod, driven=True, velocity=[1.0, 0.0, 0.0]), Body(rod, at(z=1.0))]
+    bodies.append(Body(rod, at(z=2.0), driven=True, velocity=[-1.0, 0.0, 0.0]))
+    world = World(bodies, device="cpu")
+    world.join("ball", 0, 1, at=[0, 0, 0.5])
+    world.join("ball", 1, 2, at=[0, 0, 1.5])
+    told = []
+    for _ in range(60):
+        world.step()
+        told.append(world.truncation.joint_error)
+        assert told[-1] > 0.3 * joint_error(world)
+    assert told[-1] > 0.1
+    assert world.truncation.worst_joint_error == max(told)

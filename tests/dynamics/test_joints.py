@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 import tangere as tg
 from tangere.dynamics import Body, World
+from tangere.runtime import InputError, UnsupportedError
 
 ROD = tg.generate.box((1.0, 0.1, 0.1))
 
@@ -195,3 +198,40 @@ def test_all_joints_of_a_machine_hold():
 @pytest.mark.slow
 def test_all_joints_of_a_machine_hold_for_ten_thousand_steps():
     assert max(keep_joined(10_000)) < 5e-4
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"at": [1e300, 0, 0], "axis": [0, 0, 1]}, "at is 1e\\+300 m away"),
+        ({"at": [0, 0, 0], "axis": [0, 0, 1], "limits": (-1e308, 1e308)}, "inf means that there is none"),
+        ({"at": [0, 0, 0], "axis": [0, 0, 1], "speed": 1e300}, "a speed of 1e\\+300"),
+    ],
+)
+def test_joints_that_are_beyond_all_bounds_are_refused_in_words(options, said):
+    world = World([Body(ROD), Body(ROD, at(z=2.0))], device="cpu")
+    with pytest.raises(InputError, match=said):
+        world.join("hinge", 0, 1, **options)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_an_axis_of_any_length_is_a_direction(size):
+    world = World([Body(ROD)], gravity=(0, 0, 0), device="cpu")
+    assert world.join("hinge", 0, at=[0, 0, 0], axis=[0, size, size]).axis_a.tolist() == pytest.approx(
+        [0, 0.5**0.5, 0.5**0.5]
+    )
+
+
+@pytest.mark.parametrize("size", [1e150, 1e300])
+def test_forces_beyond_all_bounds_are_told_with_the_body(size):
+    for load in ({"force": [0, 0, size]}, {"torque": [0, size, 0]}):
+        world = World([Body(ROD, name="rod")], device="cpu")
+        world.join("hinge", "rod", at=[0.3, 0, 0], axis=[0, 1, 0])
+        world.push("rod", **load)
+        with pytest.raises(InputError, match=r"step 0: body 0 \('rod'\) would go faster than"):
+            world.step()
+
+
+def test_a_handle_of_a_body_says_that_it_cannot_be_pickled():
+    with pytest.raises(UnsupportedError, match="keep its number or its name"):
+        pickle.dumps(World([Body(ROD)], device="cpu")[0])

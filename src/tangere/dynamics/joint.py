@@ -21,6 +21,8 @@ from tangere.runtime import InputError, described, not_negative, number, to_nump
 JointKind = Literal["ball", "hinge", "slider", "weld", "distance"]
 #: Kinds that have a coordinate, and so may have limits and motors.
 WITH_COORDINATE = ("hinge", "slider")
+#: Places, limits and speeds are not larger: beyond that nothing is told apart any more.
+LARGEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +66,12 @@ def joint_of(
     whose = f"joint {name!r}"
     if kind not in get_args(JointKind):
         raise InputError(f"{whose}: a joint is {', '.join(get_args(JointKind))}, not {described(kind)}")
-    point = _three(at, f"{whose}: at")
+    point = _place(at, f"{whose}: at")
     other = point
     if kind == "distance":
         if to is None:
             raise InputError(f"{whose}: a distance joint needs to=, the point on the second body")
-        other = _three(to, f"{whose}: to")
+        other = _place(to, f"{whose}: to")
     elif to is not None:
         raise InputError(f"{whose}: only a distance joint has to=")
     direction = np.array([0.0, 0.0, 1.0])
@@ -77,10 +79,11 @@ def joint_of(
         if axis is None:
             raise InputError(f"{whose}: a {kind} needs an axis")
         direction = _three(axis, f"{whose}: axis")
-        length = np.linalg.norm(direction)
-        if not length > 0.0:
+        largest = np.abs(direction).max()
+        if not largest > 0.0:
             raise InputError(f"{whose}: the axis has no direction")
-        direction = direction / length
+        direction = direction / largest  # whose squares neither overflow nor vanish
+        direction = direction / np.linalg.norm(direction)
     elif axis is not None:
         raise InputError(f"{whose}: a {kind} has no axis")
     turn_a, turn_b = poses[0][:3, :3], poses[1][:3, :3]
@@ -119,6 +122,8 @@ def checked_motor(joint: WorldJoint, speed: Any, force: Any) -> tuple[float, flo
     wanted = number(speed, f"{whose}: speed")
     if not np.isfinite(wanted):
         raise InputError(f"{whose}: speed must be finite, not {described(speed)}")
+    if abs(wanted) > LARGEST:
+        raise InputError(f"{whose}: a speed of {wanted:g} is more than {LARGEST:g}, the largest there may be")
     return wanted, np.inf if force is None else not_negative(force, f"{whose}: force"), False
 
 
@@ -131,6 +136,13 @@ def _three(given: Any, what: str) -> np.ndarray:
     return array
 
 
+def _place(given: Any, what: str) -> np.ndarray:
+    point = _three(given, what)
+    if np.abs(point).max() > LARGEST:
+        raise InputError(f"{what} is {np.abs(point).max():g} m away, more than {LARGEST:g}, the farthest it may be")
+    return point
+
+
 def _limits(limits: Any, kind: str, whose: str) -> tuple[float, float]:
     if limits is None:
         return -np.inf, np.inf
@@ -141,6 +153,9 @@ def _limits(limits: Any, kind: str, whose: str) -> tuple[float, float]:
         raise InputError(f"{whose}: limits are a least and a largest coordinate, not {described(limits)}")
     if not array[0] <= array[1]:
         raise InputError(f"{whose}: the least coordinate {array[0]:g} is above the largest {array[1]:g}")
+    largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
+    if largest > LARGEST:
+        raise InputError(f"{whose}: a limit of {largest:g} is more than {LARGEST:g}; inf means that there is none")
     if not array[0] <= 0.0 <= array[1]:
         raise InputError(f"{whose}: it is at 0 now, outside its limits {array[0]:g} to {array[1]:g}")
     return float(array[0]), float(array[1])

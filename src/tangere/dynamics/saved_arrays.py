@@ -24,7 +24,7 @@ class SavedArrays:
             found = self._room.get(name)
             if found is None or found[0] is not array:
                 room = wp.empty_like(array)
-                views = (array.numpy(), room.numpy()) if array.device.is_cpu else (None, None)
+                views = (array.numpy(), room.numpy()) if wp.get_device(array.device).is_cpu else (None, None)
                 found = self._room[name] = (array, room, *views)
             _, room, source, target = found
             if source is None or target is None:

@@ -11,7 +11,7 @@ import warp as wp
 from tangere.dynamics.body import Body
 from tangere.dynamics.state import read_poses
 from tangere.motion import as_poses
-from tangere.runtime import InputError, described, device_of, positive, to_numpy, view_room
+from tangere.runtime import InputError, NonCopyable, described, device_of, positive, to_numpy, view_room
 from tangere.shape.mesh import Mesh
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WorldBody:
+class WorldBody(NonCopyable, instead="it is a handle of its world; keep its number or its name, and ask the world"):
     """A body as it is now; made by `world[0]` or `world["door"]`, and valid as long as the world."""
 
     _step: WorldStep

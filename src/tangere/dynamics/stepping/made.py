@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import numpy as np
+
+from tangere.dynamics.stepping.options import FASTEST
 from tangere.dynamics.stepping.step import WorldStep
 from tangere.runtime import InputError, positive, using_threads, whole
 
@@ -33,10 +36,29 @@ def make_step(step: WorldStep, phases: dict[str, Callable[[WorldStep], None]]) -
                     began = time.perf_counter()
                     phase(step)
                     seconds[name] += time.perf_counter() - began
-        except BaseException:
+        except BaseException as error:
+            told = _explained(error, step)
             step.restore()
+            if told is not error:
+                raise told from error
             raise
     return seconds
+
+
+def _explained(error: BaseException, step: WorldStep) -> BaseException:
+    """What stopped a step, in words of users where numbers went beyond all bounds."""
+    if not isinstance(error, InputError):
+        return error
+    found = [np.abs(each.numpy()) for each in (step.free, step.solved.velocity, step.state.velocity)]
+    speed = np.max(found, axis=0).max(axis=1, initial=0.0)
+    wild = ~(speed < FASTEST)
+    if not wild.any():
+        return error
+    body = int(np.argmax(wild))
+    return InputError(
+        f"step {step.steps}: body {body} ({step.bodies[body].name!r}) would go faster than {FASTEST:g} m/s"
+        " or rad/s: a force, a torque or a speed is too large"
+    )
 
 
 def steps_in(seconds: float | None, steps: int | None, dt: float) -> int:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+#: Speeds are below this, so that nothing that is made of them overflows [m/s, rad/s].
+FASTEST = 1e25
+
 
 @dataclass(frozen=True)
 class WorldOptions:

@@ -39,7 +39,7 @@ from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impac
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
 from tangere.dynamics.stepping.jams import Jams
-from tangere.dynamics.stepping.options import WorldOptions
+from tangere.dynamics.stepping.options import FASTEST, WorldOptions
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import SLOW, Sleepers
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps
@@ -350,8 +350,9 @@ class WorldStep:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
         self.rows.keep()
         self.tally.joints(self.joints.keep())
-        if not np.isfinite(self.state.velocity.numpy()).all():
-            self._raise_not_finite()
+        for velocity in (self.state.velocity, self.free):
+            if not (np.abs(velocity.numpy()) < FASTEST).all():
+                raise InputError(f"step {self.steps}: a velocity is not finite")  # which `make_step` explains
         if self.level:  # rows of this part are gone with the next one
             self._impacts.append(self._part_impacts())
         self._left -= SPLIT ** (SPLITS - self.level)
@@ -588,7 +589,3 @@ class WorldStep:
         """(n, 3) on the first body of each of them [N]."""
         awake = ~self.sleepers.of_sleepers(self.rows.contacts())
         return np.concatenate([self.rows.impulses()[awake] / self.length, self.sleepers.forces])
-
-    def _raise_not_finite(self) -> None:
-        wrong = int(np.argmin(np.isfinite(self.state.velocity.numpy()).all(axis=1)))
-        raise InputError(f"step {self.steps}: the velocity of body {wrong} ({self.bodies[wrong].name!r}) is not finite")

@@ -91,6 +91,9 @@ def _model(path: Path, yourdfpy: Any) -> Any:
             return yourdfpy.URDF.load(str(file), build_scene_graph=False, load_meshes=False).robot
         except KeyError as error:
             raise InputError(f"Robot {path.name!r}: cannot be read (an element has no attribute {error})") from error
+        except IndexError as error:
+            reason = "an element is empty that must not be, as a geometry without a shape"
+            raise InputError(f"Robot {path.name!r}: cannot be read ({reason})") from error
         except Exception as error:  # lxml's and yourdfpy's own
             raise InputError(f"Robot {path.name!r}: cannot be read ({error})") from error
 
