@@ -7,8 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 import warp as wp
 
-from tangere.runtime import device_of
-
 
 class SavedArrays:
     """The first elements of arrays, by name."""
