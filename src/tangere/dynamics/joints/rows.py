@@ -89,7 +89,7 @@ class JointRows:
         self._pulls: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}  #: by body: point, to, stiffness
         self.rows: Any = JointRowArrays()
         self.placing: Any = JointRowArrays()
-        self.count, self.error = 0, 0.0
+        self.count, self.error, self.errors = 0, 0.0, np.zeros(0)
         self.version = 0  #: another one when arrays are
         self._saved = SavedArrays()
         self._lay_out()
@@ -188,7 +188,8 @@ class JointRows:
         self._slow = PreparedLaunch(
             slow_light_bodies, [sides, self._state, self.rows, self._dt, *bodies], device, grain=256
         )
-        self.group = self._groups()  #: (bodies,) which are joined with each other; -1 for those that are not
+        self.group, self.groups = self._groups()  #: (bodies,) which are joined with each other, -1: none; how many
+        self._group_of_row = self._group_of_rows(specs, pulled)
 
     def _sides_of_bodies(self, specs: list[tuple[int, int, int]]) -> Any:
         """Where rows of joints pull at bodies."""
@@ -219,18 +220,36 @@ class JointRows:
         sides.length = wp.array(lengths, dtype=wp.float64, device=device)
         return sides
 
-    def _groups(self) -> np.ndarray:
-        """Which bodies that move are joined with each other."""
+    def _groups(self) -> tuple[np.ndarray, int]:
+        """Which bodies that move are joined with each other, or with what does not; and how many groups there are."""
         count, group = len(self._moves), np.full(len(self._moves), -1)
         pairs = np.array([(j.body_a, j.body_b) for j in self.joints], int).reshape(-1, 2)
+        joined = np.unique(pairs[pairs >= 0])
+        joined = joined[self._moves[joined]]
         pairs = pairs[(pairs >= 0).all(axis=1)]
         pairs = pairs[self._moves[pairs].all(axis=1)]
-        if len(pairs):
-            links = coo_array((np.ones(len(pairs)), pairs.T), shape=(count, count))
-            number = connected_components(links, directed=False)[1]
-            joined = np.unique(pairs)
-            group[joined] = number[joined]
-        return group
+        if not len(joined):
+            return group, 0
+        links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count))
+        number = connected_components(links, directed=False)[1]
+        found, group[joined] = np.unique(number[joined], return_inverse=True)
+        return group, len(found)
+
+    def _group_of_rows(self, specs: list[tuple[int, int, int]], pulled: list[int]) -> np.ndarray:
+        """The group that each row is of; one behind the last for those of none."""
+        found = []
+        for kind, item, _ in specs:
+            if kind == HELD:
+                group = self.group[item]
+            elif kind == PULL:
+                group = self.group[pulled[item]]
+            else:
+                joint = self.joints[item]
+                group = self.group[joint.body_a]
+                if group < 0 and joint.body_b >= 0:
+                    group = self.group[joint.body_b]
+            found.append(group if group >= 0 else self.groups)
+        return np.array(found, int)
 
     def _table_of(self, specs: list[tuple[int, int, int]], pulled: list[int]) -> Any:
         device, joints = self._device, self.joints
@@ -281,16 +300,24 @@ class JointRows:
             self._slow(len(self._moves))
 
     def place(self) -> None:
-        """The rows that move back what is wrong after the motion; `error` is by how much it is so [m]."""
-        self.error = 0.0
+        """The rows that move back what is wrong after the motion; `error` is by how much it is so [m], and `errors` in
+        each group of bodies that are joined."""
+        self.error, self.errors = 0.0, np.zeros(self.groups)
         if self.count:
             self._place(self.count)
-            self.error = float(self._error.numpy()[: self.count].max())
+            found = np.zeros(self.groups + 1)
+            np.maximum.at(found, self._group_of_row, self._error.numpy()[: self.count])
+            self.error, self.errors = float(found.max()), found[:-1]
 
     @property
     def misplaced(self) -> bool:
         """Whether joints are off by so much that it is worth a solve."""
         return self.error > LEAST_ERROR * self._size
+
+    @property
+    def open_groups(self) -> np.ndarray:
+        """(groups,) Whose are."""
+        return self.errors > CLOSED * self._size
 
     @property
     def open(self) -> bool:

@@ -5,7 +5,7 @@ Method:   Newton's method: rows linearised at the end of the motion (`JointRows.
           energy, are added to it, and again. Where bodies are nearly taut, what is linear would turn them far, as that
           costs less than to move what is heavy, and goes astray: then only a part of that is gone, and the same is
           tried with more inertia against turning, since most joints are linear in translations. Contacts give up no
-          more than a part of their play.
+          more than a part of their play. Bodies that are not joined with each other do not wait for each other.
 Known as: nonlinear projection on constraints; line search; Levenberg's and Marquardt's damping.
 """
 
@@ -62,10 +62,10 @@ class JointClosing:
         self._bodies.inverse_inertia = wp.zeros(count, dtype=wp.mat33d, device=device)
         self._bodies.velocity = wp.zeros(count, dtype=vec6d, device=device)
         self._known = wp.zeros(count, dtype=vec6d, device=device)  # the motion before the last change
-        self._part = wp.zeros(1, dtype=wp.float64, device=device)
-        self._much = wp.zeros(1, dtype=wp.float64, device=device)
-        self._against = wp.zeros(count, dtype=wp.float64, device=device)
-        arguments = [solved.inverse_inertia, self._against, self._much, self._bodies.inverse_inertia]
+        self._part = wp.zeros(count, dtype=wp.float64, device=device)
+        self._much = wp.zeros(count, dtype=wp.float64, device=device)
+        self._against = np.zeros(count)
+        arguments = [solved.inverse_inertia, self._much, self._bodies.inverse_inertia]
         self._stiffen = PreparedLaunch(stiffen_rotations, arguments, device, dim=count, grain=512)
         self._add = PreparedLaunch(
             add_closing, [self._bodies.velocity, self._part, table, dt, motion], device, dim=count, grain=512
@@ -82,38 +82,47 @@ class JointClosing:
         if not joints.misplaced:
             return strayed
         if self._version != joints.version:
-            self._against.assign(self._inertia())
+            self._against = self._inertia()
             self._version = joints.version
-        which, failed = 0, 0
+        groups = joints.groups
+        which, failed = np.zeros(groups, int), np.zeros(groups, int)
         for _ in range(CLOSINGS):
             self._rows.place(pushing=False)
-            self._much.fill_(STIFF[which])
+            self._much.assign(self._of_bodies(np.array(STIFF)[which]) * self._against)
             self._stiffen.run()
             self._bodies.velocity.zero_()
             self._solver.solve(self._bodies, self._rows.placing, self._rows.count, joints.placing, joints.count)
             gone = self._go()
-            if not joints.open:
+            ended = ~joints.open_groups | (failed >= len(STIFF))
+            failed = np.where(gone == 0.0, failed + 1, 0)
+            ended |= failed >= len(STIFF)
+            if ended.all():
                 break
-            failed = failed + 1 if gone == 0.0 else 0
-            if failed == len(STIFF):
-                break
-            if gone < 1.0:
-                which = (which + 1) % len(STIFF)
+            which = np.where(gone < 1.0, (which + 1) % len(STIFF), which)
         return strayed or (joints.open and not joints.open_before())
 
-    def _go(self) -> float:
-        """Go so much of what was found as makes joints better; 0 where nothing does, and then nothing is gone."""
-        joints, before = self._joints, self._joints.error
+    def _go(self) -> np.ndarray:
+        """Go so much of what was found as makes the joints of each group better; 0 where nothing does."""
+        joints, before = self._joints, self._joints.errors
         wp.copy(self._known, self._motion)
-        for part in PARTS:
-            self._part.fill_(part)
+        gone = np.ones(len(before))
+        for number, smaller in enumerate((*PARTS[1:], 0.0)):
+            self._part.assign(self._of_bodies(gone))
             self._add.run()
             joints.place()
-            if joints.error <= (1.0 - 0.5 * part) * before:
-                return part
+            worse = (joints.errors > (1.0 - 0.5 * gone) * before) & joints.open_groups & (gone == PARTS[number])
+            if not worse.any():
+                return gone
+            gone[worse] = smaller
             wp.copy(self._motion, self._known)
+        self._part.assign(self._of_bodies(gone))
+        self._add.run()
         joints.place()
-        return 0.0
+        return gone
+
+    def _of_bodies(self, values: np.ndarray) -> np.ndarray:
+        """What is of groups, of each body; 1 for those of none."""
+        return np.append(values, 1.0)[self._joints.group]
 
     def _inertia(self) -> np.ndarray:
         """What inertia is much for each body: of the heaviest that it is joined with, at its own size."""
@@ -128,19 +137,13 @@ class JointClosing:
 def stiffen_rotations(
     first: int,
     inverse_inertia: wp.array[wp.mat33d],
-    against: wp.array[wp.float64],
     much: wp.array[wp.float64],
     result: wp.array[wp.mat33d],
 ):
-    """Inertia for closing joints: with more of it, rather bodies are moved than turned, which is linear.
-
-    Args:
-        against: the inertia that is much for each body.
-        much: how much of that.
-    """
+    """Inertia for closing joints: with so much more of it, rather bodies are moved than turned, which is linear."""
     i = first + wp.tid()
     inverse = inverse_inertia[i]
-    more = much[0] * against[i]
+    more = much[i]
     if more > wp.float64(0.0):
         inverse = inverse * wp.inverse(wp.identity(n=3, dtype=wp.float64) + more * inverse)
         inverse = wp.float64(0.5) * (inverse + wp.transpose(inverse))
@@ -158,7 +161,7 @@ def add_closing(
 ):
     """Go what closes joints, after the motion: rotations one after the other."""
     i = first + wp.tid()
-    more = part[0] * dt[0] * placed[i]
+    more = part[i] * dt[0] * placed[i]
     held = constants.held[i]
     for k in range(6):
         if (held >> k) & 1 == 1:
