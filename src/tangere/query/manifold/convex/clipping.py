@@ -165,10 +165,11 @@ def listed(
     n = pair.normal
     point_a = lifted(a, i, x, n) - pair.margin_a * n
     point_b = lifted(b, i, x, n) + pair.margin_b * n
+    gap = wp.dot(point_a - point_b, n)
     if what == NEAREST:
         point_a = pair.point_a
         point_b = pair.point_b
-    gap = wp.dot(point_a - point_b, n)
+        gap = pair.gap
     if gap <= distance:
         if list.count < room:
             point = ManifoldPoint()

@@ -11,7 +11,8 @@ Sound:    a translation by `depth` along `normal` parts the cores, because it is
           along that direction; of cores that overlap it is at most `accuracy` of their size more than the least, or
           `enough` where there was no room for more corners; `room` says that it was not even that: then it is asked
           again with more. Rounding may spoil a polytope: then it is the least of those seen. The last digits of the
-          normals of curved bodies are found by `stationary_normal`.
+          normals of curved bodies are found by `stationary_normal`, and where a polytope takes many corners the
+          directions across round sides are tried as well (`rulings`).
 Known as: the expanding polytope algorithm, EPA (van den Bergen 2001).
 """
 
@@ -24,6 +25,7 @@ import warp as wp
 from tangere.query.distance.convex.narrow_phase import rotation_of, translation_of
 from tangere.query.distance.convex.supports import CURVED, ConvexShape, core_support_of
 from tangere.query.manifold.convex.closed_forms import across
+from tangere.query.manifold.convex.rulings import face_across_of, ruling_of
 from tangere.query.manifold.convex.stationary_normal import stationary_normal_of
 from tangere.runtime import SOUND
 
@@ -39,6 +41,12 @@ _FAR = wp.constant(real(1.0e300))
 _FLAT = wp.constant(real(1.0e-13))
 #: A first corner that is as far off, relative to the size or to the line before it, needs no search for a better one.
 _WIDE = wp.constant(real(0.1))
+
+
+#: Polytopes with more corners than this are of bodies that have many ways out that are almost as short.
+_MANY = wp.constant(32)
+#: Deepest points that are beside each other by more than this part of the size are sought again.
+_ASIDE = wp.constant(real(1.0e-6))
 
 
 @wp.struct
@@ -118,6 +126,7 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     """
     support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
     polished = stationary_normal_of(kind_a, kind_b)
+    ruling, face_across = ruling_of(kind_a, kind_b), face_across_of(kind_a, kind_b)
     curved = wp.constant(int(kind_a in CURVED or kind_b in CURVED))
 
     @wp.func
@@ -319,6 +328,19 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                 if wp.length_sq(aside) <= wp.length_sq(difference - wp.dot(difference, normal) * normal):
                     deepest = better.own
                     difference = better.difference
+            if corners > _MANY:  # flat faces are a poor likeness of so much roundness
+                flank = ruling(a, points_a, b, points_b, rotation, offset)
+                if flank.reach < depth:
+                    depth = flank.reach
+                    normal = flank.normal
+            aside = difference - wp.dot(difference, normal) * normal
+            short = wp.dot(normal, difference) < depth - enough * size  # those are not the deepest points
+            if short or wp.length(aside) > _ASIDE * size:
+                found = face_across(a, points_a, b, points_b, rotation, offset, normal)
+                beside = found.difference - wp.dot(found.difference, normal) * normal
+                if short or wp.length_sq(beside) < wp.length_sq(aside):
+                    deepest = found.own
+                    difference = found.difference
         answer.depth = depth
         answer.normal = -(turned * normal)
         answer.point_a = translation_of(pose_a) + turned * deepest
