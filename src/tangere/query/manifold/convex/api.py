@@ -5,9 +5,8 @@ Method:   nearest points give the normal (`approach`); where cores overlap it is
           (`closed_forms`) or by a polytope (`penetration`), with the directions across round sides (`rulings`).
           The faces, lines or points that face each other along it (`features`) are laid over each other (`clipping`).
 Sound:    bodies nearer than `distance` have a contact; moved apart along the normal by the depth of the deepest one
-          they overlap no more, to 1e-9 of the bodies' size (2e-9 of two capsules whose axes all but meet). Depths are
-          the least there are to as much, unless a polytope ran out of room or was spoilt by rounding: then they are the
-          least of all that it and `rulings` saw.
+          they overlap no more, to 1e-9 of the bodies' size. Depths are the least there are to as much, unless a
+          polytope ran out of room or was spoilt by rounding: then they are the least of all that it and `rulings` saw.
 Known as: contact manifold; box on box as in most engines, but the whole polygon, not four of its points.
 """
 

@@ -59,6 +59,7 @@ def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     way_out = _no_way_out if formula is None else formula
     solid = wp.constant(int(formula is not None))
     thin = wp.constant(int(kind_b in ROUNDED))
+    lines = wp.constant(int(kind_a == kind_b == ConvexKind.SEGMENT))
     curved = wp.constant(int(kind_a not in ROUNDED and (kind_a in CURVED or kind_b in CURVED)))
     descend = gjk_of(kind_a, kind_b)
     # All directions part two points; others that nearly meet part across both, since differences have few digits left.
@@ -134,8 +135,23 @@ def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             else:
                 out.normal = found.normal
                 out.depth = -apart
-                out.point_a = found.point_a
-                point_b = found.point_b
+            if lines != 0 and apart < margins:
+                # Differences of axes that all but meet have few digits: what parts them is across both, or, if they are
+                # parallel, across one, from the other.
+                n = out.normal
+                past = value_a(a, points_a, -n) + value_b(b, points_b, n * rotation) + wp.dot(n, offset)
+                out.depth = wp.max(out.depth, past)
+                k = int(0)
+                while k < 2:
+                    n = -offset
+                    if k == 0:
+                        n = direction_across(a, rotation, found.point_a - found.point_b)
+                    n = wp.normalize(n - wp.dot(n, a.axis) * a.axis)
+                    past = value_a(a, points_a, -n) + value_b(b, points_b, n * rotation) + wp.dot(n, offset)
+                    if past < out.depth and wp.length_sq(n) > _ZERO:
+                        out.depth = past
+                        out.normal = n
+                    k += 1
         n = out.normal
         pair = NearPair()
         pair.row = i

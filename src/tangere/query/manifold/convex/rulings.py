@@ -51,7 +51,7 @@ class Ruling:
 
 
 @wp.struct
-class Face:
+class DeepestPoints:
     """Points of both cores that are deepest along a direction, one over the other as far as there are such."""
 
     own: wp.vec3d  #: of a
@@ -164,7 +164,7 @@ def ruling_of(kind_a: int, kind_b: int) -> wp.Function:
 
 @cache
 def face_across_of(kind_a: int, kind_b: int) -> wp.Function:
-    """`face_across(a, points_a, b, points_b, rotation, offset, n) -> Face`: what of two cores is deepest along n."""
+    """`face_across(a, points_a, b, points_b, rotation, offset, n) -> DeepestPoints`: of two cores, along n."""
     support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
 
     @wp.func
@@ -176,8 +176,8 @@ def face_across_of(kind_a: int, kind_b: int) -> wp.Function:
         rotation: wp.mat33d,
         offset: vec,
         n: vec,
-    ) -> Face:
-        found = Face()
+    ) -> DeepestPoints:
+        found = DeepestPoints()
         found.own = support_a(a, points_a, n)
         found.difference = found.own - (offset + rotation * support_b(b, points_b, -(n * rotation)))
         # Towards the line along n: the nearest point of the segment to the corner that is farthest that way, and again.
