@@ -135,6 +135,8 @@ def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             else:
                 out.normal = found.normal
                 out.depth = -apart
+                out.point_a = found.point_a
+                point_b = found.point_b
             if lines != 0 and apart < margins:
                 # Differences of axes that all but meet have few digits: what parts them is across both, or, if they are
                 # parallel, across one, from the other.
