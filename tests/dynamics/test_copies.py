@@ -56,6 +56,19 @@ def test_copies_go_as_their_world_does():
     assert found.body_b.max() < len(world)
 
 
+def test_copies_know_how_often_their_hinges_have_turned():
+    """A wheel that has gone round is stopped by its limit where that of its world is."""
+    world = World(Body(BOX, at(0.5)), device="cpu", gravity=(0, 0, 0))
+    world.join("hinge", 0, at=[0, 0, 0], axis=[0, 0, 1], name="pin", limits=(-20.0, 7.0), speed=6.0, force=1e4)
+    world.run(0.8)
+    assert world.coordinates["pin"] > np.pi
+    copies = world.copies(2)
+    for one in (world, copies):
+        one.run(0.6)
+    assert world.coordinates["pin"] == pytest.approx(7.0, abs=1e-6)
+    np.testing.assert_allclose(copies.poses, np.broadcast_to(world.poses, (2, 1, 4, 4)), atol=1e-9)
+
+
 def test_each_copy_goes_its_own_way():
     world = small_world()
     copies = world.copies(4)

@@ -235,3 +235,12 @@ def test_forces_beyond_all_bounds_are_told_with_the_body(size):
 def test_a_handle_of_a_body_says_that_it_cannot_be_pickled():
     with pytest.raises(UnsupportedError, match="keep its number or its name"):
         pickle.dumps(World([Body(ROD)], device="cpu")[0])
+
+
+def test_a_joint_knows_its_coordinate_at_once_where_its_body_is_put_elsewhere():
+    world = World(Body(ROD, name="bar"), device="cpu")
+    world.join("hinge", "bar", at=[0, 0, 0], axis=[0, 0, 1], name="pin")
+    turned = np.eye(4)
+    turned[:2, :2] = [[np.cos(1.0), -np.sin(1.0)], [np.sin(1.0), np.cos(1.0)]]
+    world["bar"].set_state(pose=turned)
+    assert world.coordinates["pin"] == pytest.approx(1.0, abs=1e-12)

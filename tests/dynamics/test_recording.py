@@ -234,6 +234,10 @@ def test_what_cannot_be_recorded_or_resumed_is_told(recorded, tmp_path):
         world.resume({})
     with pytest.raises(InputError, match="'position' has the shape"):
         world.resume(recorded.state(0))
+    kept = world.checkpoint()
+    kept["rotation"][1] *= 2.0
+    with pytest.raises(InputError, match="'rotation' of body 1 is no rotation"):
+        world.resume(kept)
     (tmp_path / "torn.npz").write_bytes(b"PK\x03\x04 not all of it")
     with pytest.raises(InputError, match="damaged"):
         Recording.load(tmp_path / "torn.npz")

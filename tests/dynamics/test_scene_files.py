@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tangere as tg
-from tangere.dynamics import World
+from tangere.dynamics import Body, World
 from tangere.runtime import InputError, UnsupportedError
 from tests.oracles.rigid_worlds import meeting_pairs
 
@@ -293,9 +293,132 @@ def test_seconds_of_a_file_are_seconds_whatever_the_step(scene_file, dt):
     assert world.steps_told == round(0.05 / world.dt)
 
 
-def test_a_link_without_a_body_between_two_joints_is_refused(tmp_path):
+def test_a_link_without_a_body_and_a_mass_between_two_joints_is_refused(tmp_path):
     pytest.importorskip("yourdfpy", reason="URDF needs the extra [robot]")
     text = ARM.replace('name="mount" type="fixed"', 'name="mount" type="continuous"')
     (tmp_path / "arm.urdf").write_text(text)
-    with pytest.raises(UnsupportedError, match="'flange' has no body, and joints move on both sides"):
+    with pytest.raises(UnsupportedError, match="'flange' has no body and no mass, and joints move on both sides"):
         World.load(tmp_path / "arm.urdf", device="cpu")
+
+
+def _link(name: str, box: str = "", inertial: str = "") -> str:
+    body = f'<collision><geometry><box size="{box}"/></geometry></collision>' if box else ""
+    return f'<link name="{name}">{inertial}{body}</link>'
+
+
+def _urdf_joint(name: str, kind: str, parent: str, child: str, at: str, limit: float = 3.0) -> str:
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="{at}"/>'
+        f'<axis xyz="0 1 0"/><limit lower="{-limit}" upper="{limit}" effort="1" velocity="1"/></joint>'
+    )
+
+
+def _weighing(mass: float, moment: float, at: str = "0 0 0") -> str:
+    moments = f'ixx="{moment}" iyy="{moment}" izz="{moment}" ixy="0" ixz="0" iyz="0"'
+    return f'<inertial><origin xyz="{at}"/><mass value="{mass}"/><inertia {moments}/></inertial>'
+
+
+def test_links_without_a_shape_weigh_what_their_file_says(tmp_path):
+    """A mass at the end of an arm and a rotor on it, neither of which has a shape."""
+    pytest.importorskip("yourdfpy", reason="URDF needs the extra [robot]")
+    links = _link("base", "0.1 0.1 0.1") + _link("arm", "0.1 0.1 0.1", _weighing(1.0, 0.01))
+    links += _link("tool", inertial=_weighing(5.0, 0.02, "0.1 0 0")) + _link("rotor", inertial=_weighing(2.0, 0.03))
+    joints = _urdf_joint("swing", "revolute", "base", "arm", "0 0 0.5")
+    joints += _urdf_joint("bolt", "fixed", "arm", "tool", "0.5 0 0")
+    joints += _urdf_joint("spin", "continuous", "tool", "rotor", "0 0 0")
+    (tmp_path / "arm.urdf").write_text(f'<robot name="arm">{links}{joints}</robot>')
+    world = World.load(tmp_path / "arm.urdf", device="cpu")
+    assert [body.name for body in world] == ["base", "arm", "rotor"]
+    found = world["arm"].body.mass_properties
+    assert found.mass == pytest.approx(6.0)
+    np.testing.assert_allclose(found.centre, [5.0 * 0.6 / 6.0, 0, 0], atol=1e-12)
+    about = 0.01 + 0.02 + 1.0 * 0.5**2 + 5.0 * 0.1**2
+    np.testing.assert_allclose(np.diag(found.inertia), [0.03, about, about], atol=1e-12)
+    rotor = world["rotor"].body
+    assert rotor.mass == 2.0
+    np.testing.assert_allclose(rotor.analytic.records["half"][0], np.sqrt(1.5 * 0.03 / 2.0) * np.ones(3))
+    world.step()  # a rotor reaches far into the arm, and touches nothing
+    angle = 0.01**2 * 9.81 * (6.0 * 0.5 + 2.0 * 0.5) / (about + 6.0 * 0.5**2 + 2.0 * 0.5**2)
+    assert world.coordinates["swing"] == pytest.approx(angle, rel=1e-3)
+    assert world.coordinates["spin"] == pytest.approx(-angle, rel=1e-3)  # it does not turn along
+    assert len(world.contacts) == 0
+
+
+def test_bodies_fixed_to_a_link_without_a_shape_move_as_one(tmp_path):
+    pytest.importorskip("yourdfpy", reason="URDF needs the extra [robot]")
+    links = "".join(_link(name, "0.1 0.1 0.1") for name in ("base", "left", "right")) + _link("frame")
+    joints = _urdf_joint("swing", "revolute", "base", "frame", "0 0 0.5", 1e16)  # so large a limit is none
+    joints += _urdf_joint("to left", "fixed", "frame", "left", "0.2 0.3 0")
+    joints += _urdf_joint("to right", "fixed", "frame", "right", "0.2 -0.3 0")
+    (tmp_path / "housing.urdf").write_text(f'<robot name="housing">{links}{joints}</robot>')
+    world = World.load(tmp_path / "housing.urdf", device="cpu")
+    assert [(j.name, j.kind, j.limits) for j in world.joints] == [
+        ("swing", "hinge", (-np.inf, np.inf)),
+        ("to right", "weld", (-np.inf, np.inf)),
+    ]
+    world.run(0.2)
+    apart = world["left"].position - world["right"].position
+    np.testing.assert_allclose(apart, [0.0, 0.6, 0.0], atol=1e-6)
+    assert world.coordinates["swing"] > 0.2
+
+
+IN_FRAMES = {"kind": "hinge", "a": 0, "anchor_a": [0, 0, 0], "anchor_b": [0, 0, 2]}
+IN_FRAMES |= {"axis_a": [0, 1, 0], "axis_b": [0, 1, 0]}
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"kind": "hing"}, "a joint is ball, hinge"),
+        ({"limits": [1, -1]}, "least coordinate 1 is above the largest -1"),
+        ({"limits": [float("nan"), 1]}, "a least and a largest coordinate"),
+        ({"limits": 3}, "a least and a largest coordinate"),
+        ({"limits": ["a", "b"]}, "limits is not an array of numbers"),
+        ({"axis_a": [0, 0, 0]}, "axis_a has no direction"),
+        ({"relative": [[5, 0, 0], [0, 5, 0], [0, 0, 5]]}, "relative is a .3, 3. rotation"),
+        ({"relative": [[-1, 0, 0], [0, 1, 0], [0, 0, 1]]}, "relative is a .3, 3. rotation"),
+        ({"kind": "distance", "length": -1}, "length must be finite and not negative"),
+        ({"kind": "distance"}, "says anchor_a and no length"),
+        ({"coordinate": float("inf")}, "coordinate must be finite"),
+        ({"a": 1}, "neither of its bodies can move"),
+        ({"b": 0}, "cannot be joined with itself"),
+        ({"anchor_a": [0, 0, 1e300]}, "anchor_a is 1e.300 m away"),
+        ({"anchor_b": None}, "says anchor_a and no anchor_b"),
+        ({"axis_b": None}, "says anchor_a and no axis_b"),
+        ({"name": 3}, "the name of a joint is a text, not 3"),
+    ],
+)
+def test_joints_in_the_frames_of_their_bodies_are_checked_as_all_are(told, reason):
+    from tangere.dynamics.files.description import add_joint
+
+    box = tg.generate.box((1, 1, 1))
+    world = World([Body(box), Body(box, fixed=True)], device="cpu", allowed=[(0, 1)])
+    entry = {key: value for key, value in {**IN_FRAMES, **told}.items() if value is not None}
+    with pytest.raises(InputError, match=reason):
+        add_joint(world, entry, "scene")
+    assert not world.joints
+
+
+def test_a_joint_in_the_frames_of_its_bodies_takes_axes_of_any_length():
+    from tangere.dynamics.files.description import add_joint
+
+    world = World(Body(tg.generate.box((1, 1, 1))), device="cpu")
+    add_joint(world, {**IN_FRAMES, "axis_a": [0, 5, 0]}, "scene")
+    np.testing.assert_array_equal(world.joints[0].axis_a, [0, 1, 0])
+
+
+def test_quaternions_and_numbers_beyond_all_bounds_are_read_or_refused(scene_file):
+    text, box = scene_file.read_text(), '[[body]]\nshape = {kind = "box", size = [1, 1, %s]}\nposition = [9, 9, 9]\n'
+    scene_file.write_text(text.replace("[[body]]", box % ("1" + 400 * "0") + "\n[[body]]", 1))
+    with pytest.raises(InputError, match="size"):
+        World.load(scene_file, device="cpu")
+    turned = box % "1" + "quaternion = [1e200, 0, 0, 1e200]\n"
+    scene_file.write_text(text.replace("[[body]]", turned + "\n[[body]]", 1))
+    pose = World.load(scene_file, device="cpu").poses[0]
+    np.testing.assert_allclose(pose[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
+
+
+def test_names_with_characters_that_toml_escapes_are_read_again(tmp_path):
+    world = World(Body(tg.generate.box((1, 1, 1)), name='x\x7f\n"y\\'), device="cpu")
+    world.save(tmp_path / "x.toml")
+    assert World.load(tmp_path / "x.toml", device="cpu").bodies[0].name == world.bodies[0].name

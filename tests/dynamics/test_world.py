@@ -360,6 +360,7 @@ def test_a_world_without_inertia_goes_as_it_is_pushed():
         (lambda: Body(BOX, mass=-1.0), "moves: mass must be positive"),
         (lambda: Body(BOX, inertia=np.diag([1.0, 1.0, 5.0])), "no body has the moments"),
         (lambda: Body(BOX, inertia=-np.eye(3)), "no body has the moments"),
+        (lambda: Body(tg.Mesh(np.zeros((3, 3)), [[0, 1, 2]])), "triangles are all in one point"),
         (lambda: Body(BOX, velocity=[0, 0, np.nan]), "velocity must be three finite"),
         (lambda: Body(BOX, fixed=[True, False]), "fixed is True, False or six"),
         (lambda: Body(BOX, restitution=1.5), "restitution must be between 0 and 1"),

@@ -1,7 +1,8 @@
 """A rigid body: what it is made of, where it starts, and what holds or drives it.
 
-Any mesh is a body. A closed one that faces outwards is a solid of its density; any other is a shell: its triangles
-weigh density times thickness. So are cylinders, spheres and the other analytic bodies, and a height grid is ground.
+Any mesh is a body. A closed one that faces outwards is a solid of its density, and one that faces inwards is refused;
+any other is a shell: its triangles weigh density times thickness. Bodies are also cylinders, spheres and the other
+analytic bodies, and a height grid is ground.
 Fixed bodies never move, driven ones move as they are told, whatever they meet; of all others single axes may be held.
 """
 
@@ -215,6 +216,8 @@ class Body:
             positive(self.density, f"{self._whose} moves: density")
         if self.thickness is not None:
             positive(self.thickness, f"{self._whose}: thickness")
+        if not self.size > 0.0:
+            raise InputError(f"{self._whose}: its triangles are all in one point")
         found = self.mass_properties
         self._put("mass", found.mass)
         least = np.linalg.eigvalsh(found.inertia).min()

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -23,6 +23,10 @@ JointKind = Literal["ball", "hinge", "slider", "weld", "distance"]
 WITH_COORDINATE = ("hinge", "slider")
 #: Places, limits and speeds are not larger: beyond that nothing is told apart any more.
 LARGEST = 1e15
+#: A matrix is a rotation if it is one to within this.
+ROTATION = 1e-6
+#: A vector is a unit vector if it is one to within this.
+UNIT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +68,7 @@ def joint_of(
         limits: least and largest coordinate, 0 being where it is now; None means none.
     """
     whose = f"joint {name!r}"
-    if kind not in get_args(JointKind):
-        raise InputError(f"{whose}: a joint is {', '.join(get_args(JointKind))}, not {described(kind)}")
+    _check_kind(kind, whose)
     point = _place(at, f"{whose}: at")
     other = point
     if kind == "distance":
@@ -78,12 +81,7 @@ def joint_of(
     if kind in WITH_COORDINATE:
         if axis is None:
             raise InputError(f"{whose}: a {kind} needs an axis")
-        direction = _three(axis, f"{whose}: axis")
-        largest = np.abs(direction).max()
-        if not largest > 0.0:
-            raise InputError(f"{whose}: the axis has no direction")
-        direction = direction / largest  # whose squares neither overflow nor vanish
-        direction = direction / np.linalg.norm(direction)
+        direction = _direction(axis, f"{whose}: axis")
     elif axis is not None:
         raise InputError(f"{whose}: a {kind} has no axis")
     turn_a, turn_b = poses[0][:3, :3], poses[1][:3, :3]
@@ -98,9 +96,33 @@ def joint_of(
         turn_a.T @ direction,
         turn_b.T @ direction,
         turn_b.T @ turn_a,
-        _limits(limits, kind, whose),
+        _limits(limits, kind, whose, at=0.0),
         length,
         name,
+    )
+
+
+def checked_joint(joint: WorldJoint) -> WorldJoint:
+    """A joint that is told in the frames of its bodies, as numbers that are good for one; raises where they are not."""
+    whose, kind = f"joint {joint.name!r}", joint.kind
+    _check_kind(kind, whose)
+    relative = to_numpy(joint.relative, f"{whose}: relative")
+    rotates = relative.shape == (3, 3) and np.allclose(relative @ relative.T, np.eye(3), atol=ROTATION)
+    if not (rotates and np.linalg.det(relative) > 0.0):
+        raise InputError(f"{whose}: relative is a (3, 3) rotation, not {described(joint.relative)}")
+    length = not_negative(joint.length, f"{whose}: length")
+    if kind == "distance" and not 0.0 < length <= LARGEST:
+        raise InputError(f"{whose}: length must be positive, at most {LARGEST:g}, not {length:g}")
+    unlimited = np.array_equal(to_numpy(joint.limits, f"{whose}: limits"), (-np.inf, np.inf))
+    return replace(
+        joint,
+        anchor_a=_place(joint.anchor_a, f"{whose}: anchor_a"),
+        anchor_b=_place(joint.anchor_b, f"{whose}: anchor_b"),
+        axis_a=_axis(joint.axis_a, f"{whose}: axis_a"),
+        axis_b=_axis(joint.axis_b, f"{whose}: axis_b"),
+        relative=relative,
+        limits=_limits(None if unlimited else joint.limits, kind, whose),
+        length=length,
     )
 
 
@@ -127,6 +149,28 @@ def checked_motor(joint: WorldJoint, speed: Any, force: Any) -> tuple[float, flo
     return wanted, np.inf if force is None else not_negative(force, f"{whose}: force"), False
 
 
+def _check_kind(kind: Any, whose: str) -> None:
+    if kind not in get_args(JointKind):
+        raise InputError(f"{whose}: a joint is {', '.join(get_args(JointKind))}, not {described(kind)}")
+
+
+def _direction(given: Any, what: str) -> np.ndarray:
+    """The unit vector along what is given."""
+    direction = _three(given, what)
+    largest = np.abs(direction).max()
+    if not largest > 0.0:
+        raise InputError(f"{what} has no direction")
+    direction = direction / largest  # whose squares neither overflow nor vanish
+    return direction / np.linalg.norm(direction)
+
+
+def _axis(given: Any, what: str) -> np.ndarray:
+    """A unit vector: what is given, to the last bit, where it is one."""
+    unit = _direction(given, what)
+    given = _three(given, what)
+    return given if np.abs(given - unit).max() < UNIT else unit
+
+
 def _three(given: Any, what: str) -> np.ndarray:
     if given is None:
         raise InputError(f"{what} is missing: three numbers")
@@ -143,7 +187,8 @@ def _place(given: Any, what: str) -> np.ndarray:
     return point
 
 
-def _limits(limits: Any, kind: str, whose: str) -> tuple[float, float]:
+def _limits(limits: Any, kind: str, whose: str, *, at: float | None = None) -> tuple[float, float]:
+    """Least and largest coordinate, checked; `at` is where the joint is, if that has to be between them."""
     if limits is None:
         return -np.inf, np.inf
     if kind not in WITH_COORDINATE:
@@ -156,6 +201,6 @@ def _limits(limits: Any, kind: str, whose: str) -> tuple[float, float]:
     largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
     if largest > LARGEST:
         raise InputError(f"{whose}: a limit of {largest:g} is more than {LARGEST:g}; inf means that there is none")
-    if not array[0] <= 0.0 <= array[1]:
-        raise InputError(f"{whose}: it is at 0 now, outside its limits {array[0]:g} to {array[1]:g}")
+    if at is not None and not array[0] <= at <= array[1]:
+        raise InputError(f"{whose}: it is at {at:g} now, outside its limits {array[0]:g} to {array[1]:g}")
     return float(array[0]), float(array[1])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tangere.dynamics.body import Body
+from tangere.dynamics.joint import ROTATION
 from tangere.dynamics.world_body import body_number
 from tangere.motion import Rest
 from tangere.query.intersection import intersects
@@ -94,6 +95,11 @@ def checked_checkpoint(kept: Any, mine: Mapping[str, np.ndarray]) -> dict[str, n
             raise InputError(f"resume: {name!r} has the shape {given.shape}, not {own.shape}")
         if given.dtype.kind not in ("biuf" + own.dtype.kind) or (name in _OF_BODIES and not np.isfinite(given).all()):
             raise InputError(f"resume: {name!r} holds what is not a finite number")
+    turned = arrays["rotation"]
+    off = np.abs(turned @ turned.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
+    strange = np.flatnonzero(~((off < ROTATION) & (np.linalg.det(turned) > 0.0)))
+    if len(strange):
+        raise InputError(f"resume: 'rotation' of body {strange[0]} is no rotation")
     return arrays
 
 

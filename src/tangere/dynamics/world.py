@@ -24,7 +24,7 @@ import warp as wp
 
 from tangere.dynamics.body import Body, check_restitution, yes_or_no
 from tangere.dynamics.energy import RigidEnergy, energy_of, momentum_of
-from tangere.dynamics.joint import JointKind, WorldJoint, checked_motor, joint_of
+from tangere.dynamics.joint import LARGEST, JointKind, WorldJoint, checked_joint, checked_motor, joint_of
 from tangere.dynamics.material import Materials, SurfaceKinds
 from tangere.dynamics.state import read_poses
 from tangere.dynamics.stepping.checkpoint import checkpoint_of, resume_from
@@ -48,7 +48,9 @@ from tangere.runtime import (
     InputError,
     NonCopyable,
     choose_device,
+    described,
     not_negative,
+    number,
     positive,
     three_numbers,
     using_threads,
@@ -267,10 +269,10 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             from rich.progress import track
 
             numbers = track(numbers, description="steps", transient=True)
-        for number in numbers:
+        for done in numbers:
             self.step()
             if after_step is not None:
-                after_step(number + 1, count)
+                after_step(done + 1, count)
 
     def copies(self, count: int) -> WorldCopies:
         """So many copies of this world as it is now, which step together: for sampling and learning.
@@ -344,12 +346,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         first = body_number(self.bodies, a)
         second = -1 if b is None else body_number(self.bodies, b)
         told = f"{kind} {len(step.joints.joints)}" if name is None else name
-        if first == second:
-            raise InputError(f"joint {told!r}: body {first} cannot be joined with itself")
-        if not self.bodies[first].moves and (second < 0 or not self.bodies[second].moves):
-            raise InputError(f"joint {told!r}: neither of its bodies can move")
-        if any(joint.name == told for joint in step.joints.joints):
-            raise InputError(f"there is a joint {told!r} already")
+        self._check_new_joint(told, first, second)
         with step.lock:
             poses = self.poses
             pair = poses[first], np.eye(4) if second < 0 else poses[second]
@@ -372,11 +369,26 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         self, joint: WorldJoint, motor: tuple[float, float, bool] | None = None, *, coordinate: float = 0.0
     ) -> None:
         """A joint that sits in the frames of its bodies, at a coordinate of its own [rad or m]; see `join`."""
-        if any(joint.name == other.name for other in self.joints):
-            raise InputError(f"there is a joint {joint.name!r} already")
+        self._check_new_joint(joint.name, joint.body_a, joint.body_b)
+        made, at = checked_joint(joint), number(coordinate, f"joint {joint.name!r}: coordinate")
+        if not abs(at) <= LARGEST:
+            raise InputError(f"joint {joint.name!r}: coordinate must be finite, at most {LARGEST:g}, not {at:g}")
         with self._step.lock:
-            self._step.join(joint, motor)
-            self._step.joints.set_coordinate(len(self.joints) - 1, coordinate)
+            self._step.join(made, motor)
+            self._step.joints.set_coordinate(len(self.joints) - 1, at)
+
+    def _check_new_joint(self, name: Any, first: int, second: int) -> None:
+        """Raise if there can be no joint of this name between these bodies, or one and the world, -1."""
+        if not isinstance(name, str):
+            raise InputError(f"the name of a joint is a text, not {described(name)}")
+        for body in (first, *(() if second == -1 else (second,))):
+            body_number(self.bodies, body)
+        if first == second:
+            raise InputError(f"joint {name!r}: body {first} cannot be joined with itself")
+        if not self.bodies[first].moves and (second < 0 or not self.bodies[second].moves):
+            raise InputError(f"joint {name!r}: neither of its bodies can move")
+        if any(joint.name == name for joint in self.joints):
+            raise InputError(f"there is a joint {name!r} already")
 
     def motor(self, joint: str) -> tuple[float | None, float | None]:
         """Speed and force that drive a joint, as `join` takes them; None for what it has not."""
@@ -397,9 +409,9 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         return {joint.name: float(values[k]) for k, joint in enumerate(self.joints) if joint.kind in kinds}
 
     def _joint_number(self, name: str) -> int:
-        for number, joint in enumerate(self.joints):
+        for k, joint in enumerate(self.joints):
             if joint.name == name:
-                return number
+                return k
         names = ", ".join(repr(joint.name) for joint in self.joints) or "none"
         raise InputError(f"there is no joint {name!r}; there are {names}")
 
@@ -556,9 +568,11 @@ def world_of(read: SceneFile, where: str, **options: Any) -> World:
     given = {key: value for key, value in {**read.options, **options}.items() if key != "bodies"}
     bodies = read.options["bodies"]
     try:
-        if read.neighbours:
+        if read.neighbours or read.untouched:
+            near = np.array(read.neighbours, int).reshape(-1, 2)
             given["allowed"] = [
-                *overlapping_pairs(bodies, np.array([body.pose for body in bodies]), np.array(read.neighbours)),
+                *overlapping_pairs(bodies, np.array([body.pose for body in bodies]), near),
+                *read.untouched,
                 *checked_pairs(given.get("allowed", ()), bodies).tolist(),
             ]
         world = World(bodies, **given)
@@ -567,7 +581,7 @@ def world_of(read: SceneFile, where: str, **options: Any) -> World:
     if read.joints:
         from tangere.dynamics.files.description import add_joint
 
-        for number, joint in enumerate(read.joints):
-            add_joint(world, joint, f"{where}: joint[{number}]")
+        for k, joint in enumerate(read.joints):
+            add_joint(world, joint, f"{where}: joint[{k}]")
     world.steps_told = read.steps if read.seconds is None else max(1, round(read.seconds / world.dt))
     return world

@@ -65,7 +65,7 @@ class WorldCopies(NonCopyable, instead="make more of the world itself: world.cop
             for joint in joints
         ]
         driven = {k * len(joints) + number: motor for k in range(self._count) for number, motor in motors.items()}
-        self._step.joints.extend(made, driven)
+        self._step.joints.extend(made, driven, np.tile(source.joints.coordinates(), self._count))
 
     def __repr__(self) -> str:
         return f"WorldCopies({len(self)} worlds of {self._each} bodies; now at {self.time:g} s, on {self._step.device})"

@@ -33,7 +33,10 @@ def described(value: Any) -> str:
 def number(value: Any, name: str) -> float:
     """One number, of any library; a truth value is none."""
     if isinstance(value, Real) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise InputError(f"{name} is beyond all bounds: {described(value)}") from None
     array = to_numpy(value, name, None)
     if array.shape != () or array.dtype.kind not in "iuf":
         raise InputError(f"{name} must be a number, not {described(value)}")
@@ -91,7 +94,7 @@ def three_numbers(value: Any, name: str) -> np.ndarray:
     """The value as an array (3,), if it is three finite numbers."""
     try:
         array = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.empty(0)
     if array.shape != (3,) or not np.isfinite(array).all():
         raise InputError(f"{name} must be three finite numbers, not {described(value)}")

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tangere.dynamics.body import Body, yes_or_no
-from tangere.dynamics.joint import WITH_COORDINATE, WorldJoint, checked_motor
+from tangere.dynamics.joint import WITH_COORDINATE, WorldJoint, checked_joint, checked_motor
 from tangere.dynamics.material import ContactMaterial
-from tangere.runtime import InputError, TangereError, described, number, positive, three_numbers, to_numpy
+from tangere.runtime import InputError, TangereError, described, positive, three_numbers, to_numpy
 from tangere.shape.analytic import CONE, CYLINDER, ROUND, Analytic, Box, Capsule, Cone, ConvexMesh, Cylinder, Sphere
 from tangere.shape.heightfield import Heightfield
 from tangere.shape.mesh import Mesh
@@ -57,6 +57,7 @@ class SceneFile:
     joints: list[dict[str, Any]] = field(default_factory=list)
     seconds: float | None = None  #: in the place of steps, whatever their length
     neighbours: list[tuple[int, int]] = field(default_factory=list)  #: not compared if they overlap at the start
+    untouched: list[tuple[int, int]] = field(default_factory=list)  #: never compared
 
 
 # -- read --------------------------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def add_joint(world: World, told: dict[str, Any], where: str) -> None:
         motor = None
         if "speed" in told or "force" in told:
             motor = checked_motor(made, told.get("speed"), told.get("force"))
-        world.add_joint(made, motor, coordinate=number(told.get("coordinate", 0.0), "coordinate"))
+        world.add_joint(made, motor, coordinate=told.get("coordinate", 0.0))
     except TangereError as error:
         raise InputError(f"{where}: {error}") from error
 
@@ -189,8 +190,9 @@ def turned_by_degrees(degrees: np.ndarray) -> np.ndarray:
 
 def _turned_by_quaternion(given: Any, whose: str) -> np.ndarray:
     array = to_numpy(given, f"{whose}: quaternion")
-    if array.shape != (4,) or not np.isfinite(array).all() or not np.linalg.norm(array) > 0.0:
+    if array.shape != (4,) or not np.isfinite(array).all() or not array.any():
         raise InputError(f"{whose}: quaternion is four numbers w, x, y, z, not {described(given)}")
+    array = array / np.abs(array).max()  # whose squares neither overflow nor vanish
     w, *axis = array / np.linalg.norm(array)
     x, y, z = axis
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -216,21 +218,27 @@ def _joint_in_frames(world: World, told: dict[str, Any]) -> WorldJoint:
     strange = next((key for key in ("at", "axis", "to") if key in told), None)
     if strange is not None:
         raise InputError(f"says anchor_a and {strange}: a joint sits in the frames of its bodies, or in the world")
-    limits = told.get("limits", (-np.inf, np.inf))
-    vectors = {key: three_numbers(told.get(key, (0.0, 0.0, 1.0)), key) for key in FRAME_KEYS[:4]}
-    relative = to_numpy(told.get("relative", np.eye(3)), "relative")
-    if relative.shape != (3, 3):
-        raise InputError(f"relative is a (3, 3) rotation, not of shape {relative.shape}")
-    return WorldJoint(
-        told["kind"],
-        world[told["a"]].number,
-        -1 if told.get("b") is None else world[told["b"]].number,
-        **vectors,
-        relative=relative,
-        limits=(float(limits[0]), float(limits[1])),
-        length=number(told.get("length", 0.0), "length"),
-        name=str(told.get("name", f"{told['kind']} {len(world.joints)}")),
+    missing = next((key for key in _needed(told["kind"]) if key not in told), None)
+    if missing is not None:
+        raise InputError(f"says anchor_a and no {missing}")
+    return checked_joint(
+        WorldJoint(
+            told["kind"],
+            world[told["a"]].number,
+            -1 if told.get("b") is None else world[told["b"]].number,
+            **{key: told.get(key, (0.0, 0.0, 1.0)) for key in FRAME_KEYS[:4]},
+            relative=told.get("relative", np.eye(3)),
+            limits=told.get("limits", (-np.inf, np.inf)),
+            length=told.get("length", 0.0),
+            name=told.get("name", f"{told['kind']} {len(world.joints)}"),
+        )
     )
+
+
+def _needed(kind: Any) -> tuple[str, ...]:
+    """Keys without which a joint in the frames of its bodies is none."""
+    axes = FRAME_KEYS[2:4] if kind in WITH_COORDINATE else ()
+    return (*FRAME_KEYS[:2], *axes, *(("length",) if kind == "distance" else ()))
 
 
 # -- write -------------------------------------------------------------------------------------------------------------

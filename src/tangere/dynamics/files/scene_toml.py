@@ -108,4 +108,4 @@ def _value(value: Any) -> str:
         return "[" + ", ".join(_value(one) for one in value) + "]"
     if isinstance(value, float) and not np.isfinite(value):
         return "nan" if np.isnan(value) else "inf" if value > 0.0 else "-inf"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # which TOML wants escaped, too

@@ -43,7 +43,7 @@ from tangere.dynamics.joints.kernels import (
 from tangere.dynamics.saved_arrays import SavedArrays
 from tangere.dynamics.solver import JointRowArrays, reserve
 from tangere.dynamics.state import BodyConstants, RigidState
-from tangere.runtime import PreparedLaunch
+from tangere.runtime import PreparedLaunch, launch
 
 #: Errors of joints below this part of the size of the bodies are not worth a solve, nor, after one, another.
 LEAST_ERROR, CLOSED = 1e-8, 1e-6
@@ -101,11 +101,15 @@ class JointRows:
         self.joints.append(joint)
         self._lay_out()
 
-    def extend(self, joints: Sequence[WorldJoint], motors: dict[int, tuple[float, float, bool]]) -> None:
-        """Many more, with what drives some of them, by their numbers; coordinates start as the bodies stand."""
+    def extend(
+        self, joints: Sequence[WorldJoint], motors: dict[int, tuple[float, float, bool]], coordinates: np.ndarray
+    ) -> None:
+        """Many more, where there are none, with what drives some of them, by their numbers, and their coordinates."""
         self.joints += joints
         self._motors |= motors
         self._lay_out()
+        if len(coordinates):
+            self._angle.assign(coordinates)
 
     @property
     def motors(self) -> dict[int, tuple[float, float, bool]]:
@@ -343,6 +347,13 @@ class JointRows:
         np.minimum.at(least, self.group[joined], part[joined])
         part[joined] = least[self.group[joined]]
         return part
+
+    def measure(self) -> None:
+        """Coordinates where the bodies are now, of all that differ by turns those nearest to what they were."""
+        if self.joints:
+            still = wp.zeros(len(self._moves), dtype=wp.float64, device=self._device)
+            inputs = [self._data, self._state, self._motion, still]
+            launch(measure_joints, len(self.joints), inputs, [self._angle], device=self._device)
 
     def keep(self) -> float:
         """After a step: the coordinates where the bodies are now; how far joints are off there [m]."""

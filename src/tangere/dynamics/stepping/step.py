@@ -428,6 +428,7 @@ class WorldStep:
         """Bodies were put elsewhere: look for overlaps before the next step, and start cold."""
         self._checked = False
         self.rows.forget()
+        self.joints.measure()
 
     @property
     def ignored(self) -> np.ndarray:
