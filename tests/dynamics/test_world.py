@@ -205,6 +205,26 @@ def test_a_ball_bounces_to_its_share_of_the_height(restitution, dt):
     assert max(np.diff(energies)) <= 1e-12 * energies[0]
 
 
+@pytest.mark.parametrize("scale", [1e-2, 1e-6])
+def test_small_worlds_bounce_as_large_ones_do(scale):
+    """Lengths and gravity are smaller by a factor, times are not."""
+
+    def bounced(scale):
+        ground = Body(tg.generate.box((4 * scale, 4 * scale, 0.2 * scale)), at(z=-0.1 * scale), fixed=True)
+        ball = Body(tg.Sphere(0.1 * scale), at(z=1.1 * scale))
+        world = world_of(ground, ball, restitution=0.8, gravity=(0, 0, -9.81 * scale))
+        heights, impacts = [], 0
+        for _ in range(80):
+            world.step()
+            heights.append(world.positions[1, 2] / scale - 0.1)
+            impacts += len(world.events)
+        return max(heights[50:]), impacts
+
+    height, impacts = bounced(scale)
+    assert (height, impacts) == (pytest.approx(bounced(1.0)[0], rel=1e-6), 1)
+    assert height == pytest.approx(0.64, rel=5e-3)
+
+
 @pytest.mark.parametrize("restitution", [0.0, 0.6])
 def test_an_impact_is_told_with_its_speed_and_impulse(restitution):
     ball = tg.generate.icosphere(subdivisions=2)

@@ -11,6 +11,7 @@ import pytest
 
 from oracles.helpers.browser import pixels, until
 from tangere.dynamics import Body, World
+from tangere.runtime import InputError
 from tangere.shape import generate
 from tangere.view import ReplayViewer, WorldViewer
 from tangere.view.live_pages.world_live import first_on_ray
@@ -69,6 +70,14 @@ def test_a_part_that_is_held_is_pulled_along_until_it_is_let_go_and_everything_c
     assert viewer.simulation["box"].velocity[2] == pytest.approx(speed - 3 * 0.01 * 9.81, abs=1e-9)  # it falls
     viewer.restart()
     np.testing.assert_array_equal(viewer.simulation.poses, begun)
+
+
+@pytest.mark.parametrize(("body", "point"), [("floor", [0, 0, 0]), (1, [0, 0, np.nan])])
+def test_what_cannot_be_pulled_is_not_held(viewer, body, point):
+    with pytest.raises(InputError):
+        viewer.hold(body, point)
+    assert viewer.taken is None
+    viewer.simulation.step()
 
 
 def test_the_point_that_is_taken_is_the_first_on_the_ray_or_the_nearest_corner():

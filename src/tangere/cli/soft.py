@@ -40,7 +40,9 @@ _STIFFEST = 1e12
 @click.option("--out", type=click.Path(path_type=Path), help="Write the run as .glb, .usd, .pvd, .mp4, .gif, …")
 @click.option("--png", type=click.Path(path_type=Path), help="Write a strip of pictures.")
 @click.option("--view", "look", is_flag=True, help="Watch it live in the browser, and pull at it, until Ctrl-C.")
-@click.option("--width", default=360, show_default=True, type=click.IntRange(min=16), help="Of one picture, in pixels.")
+@click.option(
+    "--width", default=360, show_default=True, type=click.IntRange(16, 10_000), help="Of one picture, in pixels."
+)
 @machine_options
 def soft(
     scene: str,

@@ -35,7 +35,9 @@ def terrain() -> None:
 @terrain.command()
 @out_folder_option
 @click.option("--wheels", "count", default=10_000, show_default=True, type=click.IntRange(min=1), help="To be lowered.")
-@click.option("--width", default=560, show_default=True, type=click.IntRange(min=16), help="Of one frame, in pixels.")
+@click.option(
+    "--width", default=560, show_default=True, type=click.IntRange(16, 10_000), help="Of one frame, in pixels."
+)
 @click.option(
     "--view",
     "look",

@@ -32,7 +32,9 @@ _FILES = (".toml", ".json", ".urdf", ".npz")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a plot of the energy over time (.png).")
 @click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON.")
 @click.option("--view", "look", is_flag=True, help="Watch it live in the browser, and pull at it, until Ctrl-C.")
-@click.option("--width", default=360, show_default=True, type=click.IntRange(min=16), help="Of one picture, in pixels.")
+@click.option(
+    "--width", default=360, show_default=True, type=click.IntRange(16, 10_000), help="Of one picture, in pixels."
+)
 @machine_options
 def world(
     scene: str,

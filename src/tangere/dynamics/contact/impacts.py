@@ -3,8 +3,9 @@
 Question: where is an island of bodies, and how fast, at the end of a step in which some of its contacts bounce?
 Method:   the rows tell how gaps close. From one closing gap to the next the bodies of the island go along their
           parabolas; at each, impacts go pair by pair, the fastest first, all contacts of a pair at once with Coulomb
-          friction, until nobody approaches. Approaches below `REST` do not bounce: no endless series of ever smaller
-          bounces. What is left of the step is free motion; the solver then keeps to the rows what must be kept to them.
+          friction, until nobody approaches. Approaches slower than `rest_speed` of the options do not bounce: no
+          endless series of ever smaller bounces. What is left of the step is free motion; the solver then keeps to the
+          rows what must be kept to them.
 Sound:    a pair's impact never adds energy: impulses that would are made smaller by one factor. Nothing here decides
           whether bodies meet: the motion is walked like any other.
 Known as: sequential impacts with Newton's restitution (Chatterjee and Ruina 1998), event-driven within a step. All
@@ -24,8 +25,6 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-#: Approaches slower than this do not bounce [m/s].
-REST = wp.constant(wp.float64(0.05))
 #: Events of an island in one step, impacts at one event and sweeps of one impact, at most.
 EVENTS, IMPACTS, SWEEPS = wp.constant(32), wp.constant(256), wp.constant(100)
 #: Security distances within which contacts take part in an impact.
@@ -96,6 +95,7 @@ def impact_of_pair(
     a: int,
     b: int,
     limit: wp.float64,
+    rest: wp.float64,
     bodies: RigidBodyArrays,
     rows: ContactRowArrays,
     facts: RowFacts,
@@ -123,7 +123,7 @@ def impact_of_pair(
                 if facts.gap[i] + relative(rows, i, flight.way)[0] <= limit:
                     before = relative(rows, i, flight.pushed)
                     u = relative(rows, i, flight.velocity)
-                    if before[0] < -REST:
+                    if before[0] < -rest:
                         u[0] = u[0] + facts.restitution[i] * before[0]
                     frame = rows.frame[i]
                     d = delassus(bodies, a, rows.arm_a[i], frame) + delassus(bodies, b, rows.arm_b[i], frame)
@@ -210,7 +210,7 @@ def bounce_islands(
                     / dt
                 )
                 time = closing_time(room, speed, pull)
-                if time >= _ZERO and time <= left and speed + time * pull < -REST:
+                if time >= _ZERO and time <= left and speed + time * pull < -distances.rest:
                     soonest = wp.min(soonest, time)
         more = soonest <= left
         if more:
@@ -240,8 +240,9 @@ def bounce_islands(
                 if approaching:
                     fastest = wp.max(fastest, -speed)
                     impact_of_pair(
-                        islands, begin, end, rows.body_a[worst], rows.body_b[worst], limit, bodies, rows, facts, flight
-                    )
+                        islands, begin, end, rows.body_a[worst], rows.body_b[worst], limit, distances.rest,
+                        bodies, rows, facts, flight,
+                    )  # fmt: skip
                     impacts += 1
     bounced[k] = events
     if events > 0:

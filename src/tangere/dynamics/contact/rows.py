@@ -76,11 +76,12 @@ class SurfaceTable:
 
 @wp.struct
 class Distances:
-    """Lengths that a world keeps [m], and its step [s]."""
+    """Lengths that a world keeps [m], its step [s], and what is at rest."""
 
     security: wp.float64  # eps_s: play above what is kept
     kept: wp.float64  # never nearer than this; bodies rest at both together
     held: wp.float64  # of the play, and of a pair's own clearance: how much of it the walk keeps
+    rest: wp.float64  # approaches slower than this do not bounce [m/s]
     dt: wp.array[wp.float64]  # (1,)
 
 

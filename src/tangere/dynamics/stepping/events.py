@@ -13,9 +13,6 @@ import numpy as np
 
 from tangere.dynamics.contact.row_set import RowSet
 
-#: Approaches slower than this are no impacts [m/s], as for bounces.
-LEAST_SPEED = 0.05
-
 
 @dataclass(frozen=True, eq=False)
 class WorldImpacts:
@@ -38,18 +35,19 @@ class WorldImpacts:
 NO_IMPACTS = WorldImpacts(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0))
 
 
-def impacts_of(rows: RowSet, before: np.ndarray, free: np.ndarray) -> WorldImpacts:
+def impacts_of(rows: RowSet, before: np.ndarray, free: np.ndarray, slowest: float) -> WorldImpacts:
     """The impacts among the rows of a step.
 
     Args:
         before, free: (bodies, 6) velocities where the step began, and at its end without contacts.
+        slowest: approaches slower than this are no impacts [m/s], as for bounces.
     """
     if not rows.count:
         return NO_IMPACTS
     speed = np.maximum(rows.approach(before), rows.approach(free))
     impulse = rows.impulses()
     size = np.linalg.norm(impulse, axis=1)
-    struck = np.flatnonzero((size > 0.0) & (rows.approach(before) > LEAST_SPEED))
+    struck = np.flatnonzero((size > 0.0) & (rows.approach(before) > slowest))
     if not len(struck):
         return NO_IMPACTS
     found = rows.contacts()[struck]

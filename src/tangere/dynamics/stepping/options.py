@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tangere.dynamics.stepping.sleep import SLOW
+
 #: Speeds are below this, so that nothing that is made of them overflows [m/s, rad/s].
 FASTEST = 1e25
 
@@ -27,6 +29,12 @@ class WorldOptions:
     def security(self) -> float:
         """How much of the separation is play, in which contacts are gathered and solved for [m]."""
         return min(self.separation, self.chosen)
+
+    @property
+    def rest_speed(self) -> float:
+        """Approaches slower than this do not bounce and are no impacts: what gravity makes good within half a step, or
+        what is at rest for a sleeper [m/s]."""
+        return max(0.5 * float(np.linalg.norm(self.gravity)) * self.dt, SLOW * self.security / self.dt)
 
     @property
     def kept(self) -> float:

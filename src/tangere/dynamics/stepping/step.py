@@ -121,6 +121,7 @@ class WorldStep:
         self.placement.velocity = wp.zeros(count, dtype=vec6d, device=device)
         self.distances: Any = Distances()
         self.distances.security, self.distances.kept = options.security, options.kept
+        self.distances.rest = options.rest_speed
         self.distances.held = HELD_LARGE if options.kept > 0.0 else HELD
         self.distances.dt = wp.full(1, options.dt, dtype=wp.float64, device=device)
         self.length = options.dt  #: of the part of a step that is made now [s]
@@ -573,7 +574,8 @@ class WorldStep:
             self.sleepers.remember(self.rows.contacts(), self.rows.impulses() / self.length)
 
     def _part_impacts(self) -> WorldImpacts:
-        return impacts_of(self.rows, self._before.velocity.numpy(), self.free.numpy())
+        slowest = self.options.rest_speed
+        return impacts_of(self.rows, self._before.velocity.numpy(), self.free.numpy(), slowest)
 
     def impacts(self) -> WorldImpacts:
         """Who struck whom in the last step."""

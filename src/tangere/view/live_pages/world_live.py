@@ -13,6 +13,7 @@ import numpy as np
 
 from tangere.dynamics import World, force_arrows, size_of
 from tangere.motion import quaternions_of
+from tangere.runtime import three_numbers
 from tangere.view.live_pages.simulation_viewer import SimulationViewer
 
 #: How far a body that hangs from the hand sags, as a part of the size of the scene.
@@ -45,25 +46,28 @@ class WorldViewer(SimulationViewer):
         """Take hold of a body at a point, (3,) in the world [m]: where the arrows there are dragged it is pulled."""
         with self._lock:
             self.let_go()
-            pose, place = self.simulation[body].pose, np.asarray(point, float)
-            self._taken = body, pose[:3, :3].T @ (place - pose[:3, 3])
+            pose, place = self.simulation[body].pose, three_numbers(point, "point")
+            local = pose[:3, :3].T @ (place - pose[:3, 3])
+            self._pull(body, local, place)  # refuses what cannot be pulled, and then nothing is held
+            self._taken = body, local
             self._hand = self.server.scene.add_transform_controls(
                 "/hand", 0.2 * self._size, disable_rotations=True, depth_test=False, position=tuple(place)
             )
             self._hand.on_update(lambda event: self.drag(event.target.position))
-            self.drag(place)
 
     def drag(self, to: Any) -> None:
         """Pull what is held towards a point [m]."""
         with self._lock:
-            if self._taken is None:
-                return
-            number, local = self._taken
-            body = self.simulation[number]
-            pose = body.pose
-            weight = float(np.linalg.norm(self.simulation.gravity)) or 1.0
-            stiffness = float(body.body.mass) * max(100.0, weight / (_SAG * self._size))
-            body.pull(pose[:3, :3] @ local + pose[:3, 3], np.asarray(to, float), stiffness=stiffness)
+            if self._taken is not None:
+                self._pull(*self._taken, to)
+
+    def _pull(self, number: int, local: np.ndarray, to: Any) -> None:
+        """Pull a point in the frame of a body's mesh towards a place."""
+        body = self.simulation[number]
+        pose = body.pose
+        weight = float(np.linalg.norm(self.simulation.gravity)) or 1.0
+        stiffness = float(body.body.mass) * max(100.0, weight / (_SAG * self._size))
+        body.pull(pose[:3, :3] @ local + pose[:3, 3], to, stiffness=stiffness)
 
     def let_go(self) -> None:
         """Hold nothing."""
