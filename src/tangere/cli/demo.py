@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tangere.cli.shared.options import machine_options, out_folder_option
+from tangere.cli.shared.options import machine_options, out_folder_option, width_option
 from tangere.cli.shared.timing import timed
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ _STEPS, _CUT_STEPS = 200, 75
 @click.command()
 @out_folder_option
 @click.option("--queries", default=1_000_000, show_default=True, type=click.IntRange(min=1), help="Size of a batch.")
-@click.option(
-    "--width", default=440, show_default=True, type=click.IntRange(16, 10_000), help="Of one frame, in pixels."
-)
+@width_option(440, "frame")
 @machine_options
 def demo(out: Path, queries: int, width: int, threads: int | None, device: str | None) -> None:
     """See it work in about a minute, without GPU or browser; leaves demo.png and demo.md in the folder OUT."""

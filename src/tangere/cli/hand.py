@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tangere.cli.shared.options import width_option
+
 if TYPE_CHECKING:
     from tangere.hand import Device, Hand, LedPart, LedTool
     from tangere.runtime.pacer import PacerReport
@@ -42,9 +44,7 @@ _SLOW = {"part": 200.0, "tool": 100.0}  #: rates of the slow loop [1/s]
 @click.option(
     "--slow-rate", type=float, help="Of the slow loop [1/s], a part of 1000; default: 200, wheel 1000, soft bodies 100."
 )
-@click.option(
-    "--width", default=360, show_default=True, type=click.IntRange(16, 10_000), help="Of one picture, in pixels."
-)
+@width_option(360, "picture")
 @click.option("--compute", help="cpu, cuda, cuda:0 …; default: CUDA if present, else the CPU.")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads of the slow loop; default: every core.")
 def hand(

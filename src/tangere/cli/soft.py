@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tangere.cli.shared.options import machine_options
+from tangere.cli.shared.options import machine_options, width_option
 
 if TYPE_CHECKING:
     from tangere.soft import Simulation
@@ -40,9 +40,7 @@ _STIFFEST = 1e12
 @click.option("--out", type=click.Path(path_type=Path), help="Write the run as .glb, .usd, .pvd, .mp4, .gif, …")
 @click.option("--png", type=click.Path(path_type=Path), help="Write a strip of pictures.")
 @click.option("--view", "look", is_flag=True, help="Watch it live in the browser, and pull at it, until Ctrl-C.")
-@click.option(
-    "--width", default=360, show_default=True, type=click.IntRange(16, 10_000), help="Of one picture, in pixels."
-)
+@width_option(360, "picture")
 @machine_options
 def soft(
     scene: str,

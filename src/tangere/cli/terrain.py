@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tangere.cli.shared.json_text import json_text
-from tangere.cli.shared.options import machine_options, out_folder_option, quaternion_option
+from tangere.cli.shared.options import machine_options, out_folder_option, quaternion_option, width_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,9 +35,7 @@ def terrain() -> None:
 @terrain.command()
 @out_folder_option
 @click.option("--wheels", "count", default=10_000, show_default=True, type=click.IntRange(min=1), help="To be lowered.")
-@click.option(
-    "--width", default=560, show_default=True, type=click.IntRange(16, 10_000), help="Of one frame, in pixels."
-)
+@width_option(560, "frame")
 @click.option(
     "--view",
     "look",

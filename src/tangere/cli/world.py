@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tangere.cli.shared.options import machine_options
+from tangere.cli.shared.options import machine_options, width_option
 
 if TYPE_CHECKING:
     from tangere.cli.shared.simulation_runs import PhaseTimes
@@ -32,9 +32,7 @@ _FILES = (".toml", ".json", ".urdf", ".npz")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a plot of the energy over time (.png).")
 @click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON.")
 @click.option("--view", "look", is_flag=True, help="Watch it live in the browser, and pull at it, until Ctrl-C.")
-@click.option(
-    "--width", default=360, show_default=True, type=click.IntRange(16, 10_000), help="Of one picture, in pixels."
-)
+@width_option(360, "picture")
 @machine_options
 def world(
     scene: str,

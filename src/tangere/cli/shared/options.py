@@ -19,6 +19,12 @@ def machine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return threads(device(command))
 
 
+def width_option(default: int, what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--width of pictures."""
+    pixels = click.IntRange(16, 10_000)
+    return click.option("--width", default=default, show_default=True, type=pixels, help=f"Of one {what}, in pixels.")
+
+
 def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--mode, --separation and --tolerance."""
     modes = click.Choice(["sound", "exact", "published"])
