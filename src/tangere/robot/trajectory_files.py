@@ -46,13 +46,10 @@ def read_trajectory(path: str | PathLike[str], joints: Sequence[str]) -> tuple[n
     if all(_is_number(name) for name in names):
         table = _numbers(file, rows, len(names), 1)
         if len(names) == len(joints) + 1:
-            return table[:, 0], table[:, 1:]
+            return _rising(file, table[:, 0], 1), table[:, 1:]
         if len(names) != len(joints):
             raise InputError(f"{file.name}: has {len(names)} columns for {len(joints)} joints: {', '.join(joints)}")
         return None, table
-    if len(rows) == 1:
-        raise InputError(f"{file.name}: has no row below its header")
-    table = _numbers(file, rows[1:], len(names), 2)
     missing = [joint for joint in joints if joint not in names]
     if missing:
         raise InputError(f"{file.name}: has no column for {', '.join(missing)}; there are {', '.join(names)}")
@@ -68,8 +65,21 @@ def read_trajectory(path: str | PathLike[str], joints: Sequence[str]) -> tuple[n
         twice.append("the time")
     if twice:
         raise InputError(f"{file.name}: has several columns for {', '.join(twice)}")
+    if len(rows) == 1:
+        raise InputError(f"{file.name}: has no row below its header")
+    table = _numbers(file, rows[1:], len(names), 2)
+    q = table[:, [names.index(joint) for joint in joints]]
     column = next((name for name in _TIMES if name in names), None)
-    return None if column is None else table[:, names.index(column)], table[:, [names.index(joint) for joint in joints]]
+    return None if column is None else _rising(file, table[:, names.index(column)], 2), q
+
+
+def _rising(file: Path, times: np.ndarray, first: int) -> np.ndarray:
+    """Times, or in which row they do not rise."""
+    stays = np.flatnonzero(~(np.diff(times) > 0.0))
+    if len(stays):
+        row = int(stays[0]) + 1
+        raise InputError(f"{file.name}: row {first + row} has time {times[row]:g} after {times[row - 1]:g}")
+    return times
 
 
 def _array(file: Path) -> np.ndarray:
