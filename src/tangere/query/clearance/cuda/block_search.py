@@ -55,7 +55,7 @@ class WaitingNodes:
 
 
 @wp.struct
-class WaitingTriangles:
+class ApproachingTriangles:
     """A pair of triangles that stays apart until `time`, after so many steps."""
 
     time: wp.float64  #: of the clock
@@ -99,9 +99,9 @@ def search_blocks(
 
 
 @wp.func
-def corners_wait(query: int, time: wp.float64, a: int, b: int) -> WaitingTriangles:
+def corners_wait(query: int, time: wp.float64, a: int, b: int) -> ApproachingTriangles:
     """A pair of triangles before its first step."""
-    result = WaitingTriangles()
+    result = ApproachingTriangles()
     result.time = time
     result.query = query
     result.a = a
@@ -137,7 +137,7 @@ def block_kernel(registers: int = REGISTERS) -> wp.Kernel:
         certified = bool(True)
         likely = likely_query(best, begin[job])
         stack = wp.tile_stack(capacity=capacity, dtype=WaitingNodes)
-        leaves = wp.tile_stack(capacity=together, dtype=WaitingTriangles)
+        leaves = wp.tile_stack(capacity=together, dtype=ApproachingTriangles)
         begun = int(0)
         going = asked and count > 0
         while going:
@@ -150,7 +150,7 @@ def block_kernel(registers: int = REGISTERS) -> wp.Kernel:
             waiting = wp.tile_stack_count(stack)
             solving = wp.tile_stack_count(leaves) >= width or waiting == 0
             item = WaitingNodes()
-            leaf = WaitingTriangles()
+            leaf = ApproachingTriangles()
             place = int(-1)
             if solving:
                 leaf, place = wp.tile_stack_pop(leaves)
@@ -268,8 +268,8 @@ def block_kernel(registers: int = REGISTERS) -> wp.Kernel:
                                 near_until = safe[1]
                                 near_apart = apart
                                 has_near = True
-                far_pair = WaitingTriangles()
-                near_pair = WaitingTriangles()
+                far_pair = ApproachingTriangles()
+                near_pair = ApproachingTriangles()
                 if has_far and far_leaf:
                     far_pair = corners_wait(
                         row,
