@@ -26,7 +26,7 @@ from scipy.spatial import ConvexHull
 import tangere as tg
 from bench.harness import Report, seconds
 from bench.robot_check import CoalSamples, collide, distance
-from bench.robots import load
+from bench.robots import boxes_meet, load
 
 FEATURES: list[str] = []
 
@@ -147,12 +147,7 @@ class Findings:
     def _sampled(self, poses: np.ndarray) -> np.ndarray:
         """(instants, pairs) whether coal finds that they collide."""
         frames = self._frames(poses)
-        bounds = np.array([mesh.bounds for mesh in self.checker.cell.meshes])
-        middle, half = bounds.mean(axis=1), 0.5 * (bounds[:, 1] - bounds[:, 0]) + 1e-9
-        centre = np.einsum("nbij,bj->nbi", frames[..., :3, :3], middle) + frames[..., :3, 3]
-        reach = np.einsum("nbij,bj->nbi", np.abs(frames[..., :3, :3]), half)
-        a, b = self.pairs.T
-        near = (np.abs(centre[:, a] - centre[:, b]) <= reach[:, a] + reach[:, b]).all(axis=2)
+        near = boxes_meet(self.checker.cell.meshes, self.pairs, frames)
         hit = np.zeros(near.shape, bool)
         for n in range(len(frames)):
             placed: dict[int, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,3 +56,17 @@ def splines(rng: np.random.Generator, robot: tg.Robot, count: int) -> np.ndarray
     points = 0.5 * (low + high) + rng.uniform(-1.0, 1.0, (4, count, len(low))) * half
     curve = CubicSpline(np.linspace(0.0, 1.0, 4), points, bc_type="clamped")
     return np.clip(curve(np.linspace(0.0, 1.0, SEGMENTS + 1)).transpose(1, 0, 2), low, high)
+
+
+def boxes_meet(meshes: Sequence[tg.Mesh], pairs: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    """(instants, pairs) whether boxes along the axes of the world about two bodies meet.
+
+    Args:
+        frames: of the bodies, (instants, bodies, 4, 4).
+    """
+    bounds = np.array([mesh.bounds for mesh in meshes])
+    middle, half = bounds.mean(axis=1), 0.5 * (bounds[:, 1] - bounds[:, 0]) + 1e-9
+    centre = np.einsum("nbij,bj->nbi", frames[..., :3, :3], middle) + frames[..., :3, 3]
+    reach = np.einsum("nbij,bj->nbi", np.abs(frames[..., :3, :3]), half)
+    a, b = pairs.T
+    return (np.abs(centre[:, a] - centre[:, b]) <= reach[:, a] + reach[:, b]).all(axis=2)

@@ -1,18 +1,20 @@
 """Tesseract (PyPI: tesseract-robotics): bodies of a robot, at instants and as hulls of both ends of a segment.
 
-Its managers come from plugins beside the wheel's libraries. A validator of allowed pairs cannot be made from Python in
-this wheel, so all contacts are asked for and those of allowed pairs dropped.
+Its managers come from plugins beside the wheel's libraries. Which pairs may touch is known to an environment, by the
+names of an SRDF file; its validator is given to the managers. The first contact is asked for, which is all that a
+verdict needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tesseract_robotics
-from tesseract_robotics import tesseract_collision, tesseract_common, tesseract_geometry
+from tesseract_robotics import tesseract_collision, tesseract_common, tesseract_environment, tesseract_geometry
 
 import tangere as tg
 
@@ -30,10 +32,15 @@ class TesseractBodies:
         moving: whether each body moves.
         pairs: numbers of two bodies, (n, 2).
         manager: of `DISCRETE`, or `CAST`.
+        folder: for files.
     """
 
-    def __init__(self, parts: Sequence[Any], moving: Sequence[bool], pairs: np.ndarray, manager: str) -> None:
-        self._factory = _factory()
+    def __init__(
+        self, parts: Sequence[Any], moving: Sequence[bool], pairs: np.ndarray, manager: str, folder: Path
+    ) -> None:
+        self._factory = tesseract_collision.ContactManagersPluginFactory(
+            _plugins(), tesseract_common.GeneralResourceLocator()
+        )
         made = (
             self._factory.createContinuousContactManager
             if manager == CAST
@@ -43,7 +50,10 @@ class TesseractBodies:
         self._manager, self._cast = self._owner.get(), manager == CAST
         self._names = [f"body {k}" for k in range(len(parts))]
         self._moving = np.flatnonzero(moving)
-        self._pairs = {frozenset((self._names[a], self._names[b])) for a, b in pairs.tolist()}
+        self._environment = _environment(self._names, pairs, folder)
+        self._knows = self._environment.getDiscreteContactManager()
+        self._validator = self._knows.get().getContactAllowedValidator()
+        self._manager.setContactAllowedValidator(self._validator)
         for name, own in zip(self._names, parts, strict=True):
             shapes, places = tesseract_geometry.GeometriesConst(), tesseract_common.VectorIsometry3d()
             for part in own:
@@ -60,22 +70,43 @@ class TesseractBodies:
             ends = [_pose(poses[k])] + ([] if later is None else [_pose(later[k])])
             self._manager.setCollisionObjectsTransform(self._names[k], *ends)
         found = tesseract_collision.ContactResultMap()
-        request = tesseract_collision.ContactRequest(tesseract_collision.ContactTestType_ALL)
+        request = tesseract_collision.ContactRequest(tesseract_collision.ContactTestType_FIRST)
         self._manager.contactTest(found, request)
         results = tesseract_collision.ContactResultVector()
         found.flattenMoveResults(results)
-        return any(result.distance <= 0.0 and frozenset(_names(result)) in self._pairs for result in results)
+        return any(result.distance <= 0.0 for result in results)
 
 
-def _names(result: Any) -> Iterable[str]:
-    return (result.link_names[0], result.link_names[1])
+def _environment(names: Sequence[str], pairs: np.ndarray, folder: Path) -> Any:
+    """Links of these names, of which only the pairs are compared."""
+    compared = {frozenset(pair) for pair in pairs.tolist()}
+    links = "".join(f'<link name="{name}"/>' for name in names)
+    joints = "".join(
+        f'<joint name="{name}" type="fixed"><parent link="{names[0]}"/><child link="{name}"/></joint>'
+        for name in names[1:]
+    )
+    allowed = "".join(
+        f'<disable_collisions link1="{names[a]}" link2="{names[b]}" reason="Never"/>'
+        for a, b in combinations(range(len(names)), 2)
+        if frozenset((a, b)) not in compared
+    )
+    path = folder / "contact_managers.yaml"
+    path.write_text(_plugins())
+    config = f'<contact_managers_plugin_config filename="{path}"/>'
+    environment = tesseract_environment.Environment()
+    locator = tesseract_common.GeneralResourceLocator()
+    assert environment.init(
+        f'<robot name="robot">{links}{joints}</robot>', f'<robot name="robot">{config}{allowed}</robot>', locator
+    )
+    return environment
 
 
-def _factory() -> Any:
+def _plugins() -> str:
+    """Where the managers are."""
     folder = Path(tesseract_robotics.__file__).resolve().parents[1] / "tesseract_robotics.libs"
     libraries = [path.name[3:-3] for path in sorted(folder.glob("libtesseract_collision_*_factories*"))]
     plugins = "\n".join(f"      {name}: {{class: {name}Factory}}" for name in DISCRETE.values())
-    config = f"""
+    return f"""
 contact_manager_plugins:
   search_paths: ["{folder}"]
   search_libraries: {libraries}
@@ -88,7 +119,6 @@ contact_manager_plugins:
     plugins:
       {CAST}: {{class: {CAST}Factory}}
 """
-    return tesseract_collision.ContactManagersPluginFactory(config, tesseract_common.GeneralResourceLocator())
 
 
 def _shape(part: Any) -> tuple[Any, np.ndarray]:

@@ -142,7 +142,17 @@ def test_two_files_of_one_name_are_two_things(folder):
         ("cut.npy", b"\x93NUMPY\x01\x00v\x00{'descr'", "is no array of numbers"),
         ("bytes.csv", b"\x80\xff\x00", "is no table of numbers"),
         ("twice.csv", b"turn,lift,turn\n0,0,0\n", "has several columns for turn"),
-        ("clocks.csv", b"t,turn,lift,t\n0,0,0,0\n", "has several columns for t"),
+        ("clocks.csv", b"t,turn,lift,t\n0,0,0,0\n", "has several columns for the time"),
+        ("two_clocks.csv", b"time,turn,lift,t\n0,0,0,0\n", "has several columns for the time"),
+        ("slew.csv", b"turn,slew,lift\n0,0,0\n", "column 'slew' would be ignored"),
+        ("more.csv", b"turn,slew,lift,Turn\n0,0,0,0\n", "columns 'slew', 'Turn' would be ignored"),
+        ("semicolons.csv", b"turn;lift\n0;0\n", "has no column for turn, lift; there are turn;lift"),
+        ("back.csv", b"t,turn,lift\n0,0,0\n2,0,0\n2,1,0\n", "row 4 has time 2 after 2"),
+        ("bare.csv", b"0,0,0\n-1,0,0\n", "row 2 has time -1 after 0"),
+        ("comma.csv", b"turn,lift\n0,0,\n", "row 2 is not 2 numbers"),
+        ("nameless.csv", b"turn,lift,\n0,0,1\n", "column '' would be ignored"),
+        ("head.csv", b"turn,lift\n", "has no row below its header"),
+        ("nan.csv", b"turn,lift\n0,0\nnan,0\n", "row 3 has a number that is not finite"),
     ],
 )
 def test_files_that_are_no_trajectories_are_told(folder, name, content, told):
@@ -150,6 +160,8 @@ def test_files_that_are_no_trajectories_are_told(folder, name, content, told):
     run = call(folder, name)
     assert run.exit_code == 2
     assert f"{name}: {told}" in run.output
+    if "ignored" in told:
+        assert "which are turn, lift" in run.output
 
 
 def test_numbers_that_are_not_real_are_no_trajectory(folder):

@@ -96,6 +96,9 @@ def test_ctrl_c_ends_a_run_and_its_workers_and_the_same_command_goes_on(tmp_path
     rows = [{"scenario": "field", "people": 1000, "seconds": 8.0, "seed": k} for k in range(40)]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "jobs.parquet")
     command = [sys.executable, "-m", "tangere", "fleet", "crowd", "jobs.parquet", "--out", "out", "--workers", "1"]
+    # Who starts tests in the background ignores Ctrl-C, and what they start inherits that.
+    heard = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-c", heard, *command]
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     pipes = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True}
     asked = subprocess.Popen(command, cwd=tmp_path, env=where, **pipes)

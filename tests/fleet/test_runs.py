@@ -20,6 +20,7 @@ import tangere as tg
 from fleet.work import ANSWERS, Power, bits, check_whole, faults, faulty, power, square, squares
 from tangere.fleet.run_folder import RunFolder
 from tangere.fleet.shard_files import shard_path
+from tangere.fleet.worker_pools import _serve
 from tangere.runtime import InputError, TangereError
 
 pytest.importorskip("pyarrow")
@@ -403,3 +404,18 @@ def test_a_time_limit_needs_the_main_thread_or_workers(tmp_path):
     thread.start()
     thread.join()
     assert told == ["seconds_per_job goes with an executor, or with the main thread"]
+
+
+def test_a_worker_whose_answer_nobody_reads_ends_without_a_word(capfd):
+    """Who asked was interrupted just then: the pipe breaks with an answer in it."""
+    spawn = multiprocessing.get_context("spawn")
+    mine, theirs = spawn.Pipe()
+    worker = spawn.Process(target=_serve, args=(theirs, os.getpid()), daemon=True)
+    worker.start()
+    theirs.close()
+    mine.send("no shard")
+    assert mine.poll(60.0)
+    mine.close()
+    worker.join(60.0)
+    assert worker.exitcode == 0
+    assert capfd.readouterr().err == ""

@@ -180,6 +180,25 @@ def test_robots_whose_names_do_not_fit_together_are_refused(old, new, reason, tm
         RobotDescription.load(tmp_path / "odd.urdf")
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "1e400"])
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('multiplier="-2"', 'multiplier="{}"', "multiplier of joint 'second'"),
+        ('offset="0.5"', 'offset="{}"', "offset of joint 'second'"),
+        ('<axis xyz="0 1 0"/>', '<axis xyz="0 {} 0"/>', "axis of joint 'second'"),
+        ('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><origin xyz="{} 0 0"/>', "origin of joint 'second'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_joints_with_numbers_that_are_not_finite_are_refused_by_name(old, new, what, number, tmp_path):
+    pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
+    assert old in MIMICS
+    (tmp_path / "odd.urdf").write_text(MIMICS.replace(old, new.format(number), 1))
+    with pytest.raises(InputError, match=f"odd.urdf': the {what} is not finite"):
+        RobotDescription.load(tmp_path / "odd.urdf")
+
+
 def test_a_joint_that_mimics_a_fixed_one_is_warned_of_and_moves_by_itself(tmp_path):
     pytest.importorskip("yourdfpy", reason="reading URDF needs the extra [robot]")
     text = MIMICS.replace('name="first" type="revolute"', 'name="first" type="fixed"')

@@ -9,6 +9,7 @@ Method:   a pool takes a shard for each free worker and tells what has ended. Wo
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -177,15 +178,18 @@ def _serve(pipe: Connection, asked_by: int) -> None:
     """The life of a process of ours."""
     ignore_interrupts()
     threading.Thread(target=_end_with, args=(asked_by,), daemon=True).start()
-    while True:
-        try:
-            place, task = pipe.recv()
-        except EOFError:
-            return
-        except Exception as error:  # what was sent is of modules that cannot be imported here
-            pipe.send(not_importable(error))
-        else:
-            pipe.send(attempt(task, place))
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # nobody asks any more, or reads what was answered
+        while True:
+            pipe.send(_answered(pipe.recv_bytes()))
+
+
+def _answered(sent: bytes) -> ShardDone | Exception:
+    """Do what was sent: the number of the worker, and a shard."""
+    try:
+        place, task = pickle.loads(sent)
+    except Exception as error:  # what was sent is of modules that cannot be imported here
+        return not_importable(error)
+    return attempt(task, place)
 
 
 def not_importable(error: BaseException) -> InputError:

@@ -174,3 +174,18 @@ def test_bodies_that_do_not_pair_off_are_refused():
     moving = tg.Box([1, 1, 1]).moving(tg.Twist(three, [0, 0, -1.0], [0, 0, 0]))
     with pytest.raises(InputError, match="3 bodies a do not pair off with 2 bodies b"):
         tg.least_clearance(moving, tg.Box([1, 1, 1]).at(two), device="cpu")
+
+
+def test_bodies_that_go_through_each_other_have_no_distance_and_are_not_searched_again(monkeypatch):
+    """Triangles that cross have nearest points some way apart: these are not how near the bodies come."""
+    from tangere.query.clearance import api
+
+    runs = []
+    search = api._Search.run
+    monkeypatch.setattr(api._Search, "run", lambda self, *args, **kw: (runs.append(args), search(self, *args, **kw))[1])
+    a, b = tg.generate.box((0.2, 0.2, 4.0)), tg.generate.box((4.0, 4.0, 0.2))
+    motion = tg.Twist(place(-9.0, 0.3, 0.4), (18.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    found = tg.least_clearance(a.moving(motion), b, cap=1.0, device="cpu")
+    assert (found.lower, found.upper) == (0.0, 0.0)
+    assert 0.3 < found.time < 0.7
+    assert len(runs) == 1

@@ -3,6 +3,8 @@
 Method: the six face directions first; only where none of them separates, the nine cross products of edges (Redon 2002,
         section 3.2; Gottschalk, Lin and Manocha 1996). Any direction certifies its own gap, so leaving directions out,
         or leaving out nearly parallel edges, costs time and never a contact.
+Also:   where boxes have to stay some way apart, a face normal tells too little of two that are apart along several:
+        `nearest_separation_of` goes the way out of one box, along its axes, to the nearest edge or corner.
 Sound:  the axes of the records are orthonormal to 2^-23 only. A direction is *defined* as n = sum n_k a_k over the axes
         a_k of the first box, so its products with points of that box need no orthogonality (a point p of a box obeys
         both |a_k . (p - c)| <= h_k and p = c + sum x_k a_k, |x_k| <= h_k); where the second box's own orthogonality is
@@ -95,6 +97,49 @@ def separation_of(c: wp.vec3d, m: wp.mat33d, half_a: wp.vec3d, half_b: wp.vec3d)
     else:
         result = edge_separation(result, c, m, half_a, half_b, lean)
     return result
+
+
+@wp.func
+def nearest_separation_of(c: wp.vec3d, m: wp.mat33d, half_a: wp.vec3d, half_b: wp.vec3d) -> Separation:
+    """About the direction in which two boxes are nearest to each other, and their gap along it; see `separation_of`.
+
+    Along each axis of one box the other begins some way out of it, or does not: these ways, as a vector, are no longer
+    than the distance is, and the direction is theirs. Where both boxes reach into each other along all six axes, edges
+    are asked.
+    """
+    none = wp.vec3d(_ZERO, _ZERO, _ZERO)
+    reach = wp.mat33d(
+        wp.abs(m[0, 0]),
+        wp.abs(m[0, 1]),
+        wp.abs(m[0, 2]),
+        wp.abs(m[1, 0]),
+        wp.abs(m[1, 1]),
+        wp.abs(m[1, 2]),
+        wp.abs(m[2, 0]),
+        wp.abs(m[2, 1]),
+        wp.abs(m[2, 2]),
+    )
+    d = c * m
+    out_a = wp.max(wp.abs(c) - half_a - reach * half_b, none)
+    out_b = wp.max(wp.abs(d) - half_b - half_a * reach, none)
+    far_a = wp.length(out_a)
+    far_b = wp.length(out_b)
+    result = Separation()
+    if wp.max(far_a, far_b) > _ZERO:
+        if far_a >= far_b:
+            result.direction = wp.cw_mul(signs(c), out_a) / far_a
+        else:
+            result.direction = m * (wp.cw_mul(signs(d), out_b) / far_b)
+        n = result.direction
+        result.gap = wp.dot(n, c) - wp.dot(wp.abs(n), half_a) - wp.dot(wp.abs(n * m), half_b)
+    else:
+        result = edge_separation(result, c, m, half_a, half_b, _LEAN * (half_b[0] + half_b[1] + half_b[2]))
+    return result
+
+
+@wp.func
+def signs(v: wp.vec3d) -> wp.vec3d:
+    return wp.vec3d(wp.sign(v[0]), wp.sign(v[1]), wp.sign(v[2]))
 
 
 @wp.func

@@ -16,12 +16,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.query.clearance.traversal import (
-    NearestApproach,
-    NodePair,
-    find_nearest_approach,
-    lower_by_triangles,
-)
+from tangere.query.clearance.cpu.depth_first import NodePair, find_nearest_approach
+from tangere.query.clearance.narrow_phase import NearestApproach, lower_by_triangles
 from tangere.query.dispatch import answer, engine_for
 from tangere.query.distance.api import distance
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, batch_size, bodies_of
@@ -224,7 +220,7 @@ class _Search:
         device = batch.device
         self._begin = wp.array(begin.astype(np.int32), dtype=wp.int32, device=device)
         self._found = wp.array(nearest, dtype=NearestApproach, device=device)
-        self._stack = wp.empty(self._count * self._room, dtype=NodePair, device=device)
+        self._stack = wp.empty(self._count * self._room if device.is_cpu else 0, dtype=NodePair, device=device)
 
     def run_some(self, accuracy: float, like: Callable[[np.ndarray], np.ndarray]) -> None:
         """Search one in `SAMPLED` groups, and bound the others by the triangles found; see `nearest_approaches`."""
@@ -249,8 +245,13 @@ class _Search:
 
     def run(self, accuracy: float, *, stop: bool = False) -> np.ndarray:
         """Search what is not certified yet."""
-        inputs = [self._batch.arrays, self._begin, accuracy, stop, self._room, self._stack]
-        launch(find_nearest_approach, self._count, inputs, [self._found], device=self._batch.device, grain=1)
+        if self._batch.device.is_cuda:
+            from tangere.query.clearance.cuda.block_search import search_blocks
+
+            search_blocks(self._batch.arrays, self._begin, accuracy, self._found, stop=stop)
+        else:
+            inputs = [self._batch.arrays, self._begin, accuracy, stop, self._room, self._stack]
+            launch(find_nearest_approach, self._count, inputs, [self._found], device=self._batch.device, grain=1)
         return self._found.numpy()
 
 

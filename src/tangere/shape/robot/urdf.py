@@ -180,6 +180,12 @@ def _joint(joint: Any, path: Path) -> Joint:
         raise UnsupportedError(f"Robot {path.name!r}: joint {joint.name!r} is {joint.type}; known: {', '.join(kinds)}")
     origin = np.eye(4) if joint.origin is None else np.array(joint.origin, float)
     axis = np.array([1.0, 0.0, 0.0] if joint.axis is None else joint.axis, float)
+    told = {"origin": origin, "axis": axis}
+    if joint.mimic is not None:
+        told |= {"multiplier": joint.mimic.multiplier or 0.0, "offset": joint.mimic.offset or 0.0}
+    for what, numbers in told.items():
+        if not np.isfinite(numbers).all():
+            raise InputError(f"Robot {path.name!r}: the {what} of joint {joint.name!r} is not finite")
     length = np.linalg.norm(axis)
     if not length > 0.0 and joint.type != "fixed":
         raise InputError(f"Robot {path.name!r}: the axis of joint {joint.name!r} has no direction")

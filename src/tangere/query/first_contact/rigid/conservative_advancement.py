@@ -15,7 +15,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.obb import ObbNode, box_axes, box_centre, box_half
-from tangere.geometry.obb import LONGEST, separation_of, support
+from tangere.geometry.obb import LONGEST, Separation, nearest_separation_of, separation_of, support
 from tangere.motion import RigidMotion
 from tangere.motion.bounds import (
     BodyState,
@@ -116,6 +116,19 @@ class Relative:
     axis_a: wp.vec3d
     axis_b: wp.vec3d
     drift: wp.vec3d  #: of b less that of a
+
+
+@wp.struct
+class PlacedBoxes:
+    """Two boxes in the frame of `Relative`, from a's pivot."""
+
+    half_a: wp.vec3d
+    half_b: wp.vec3d
+    arm_a: wp.vec3d  #: from the pivot of its body to the centre
+    arm_b: wp.vec3d
+    axes_b: wp.mat33d
+    offset: wp.vec3d  #: from the centre of a to that of b, along the axes of a
+    cosines: wp.mat33d  #: [i, j]: axis i of a times axis j of b
 
 
 @wp.func
@@ -293,12 +306,60 @@ def safe_time(
     Args:
         keep: what must be left of a gap.
     """
-    half_a = box_half(a)
-    half_b = box_half(b)
-    arm_a = box_centre(a) - pairs[row].bounds_a.pivot
-    arm_b = now.rotation * (box_centre(b) - pairs[row].bounds_b.pivot)
-    axes_b = now.rotation * box_axes(b)
-    apart = separation_of(back_a * (now.point + arm_b - arm_a), back_a * axes_b, half_a, half_b)
+    placed = placed_boxes(now, pairs, row, back_a, a, b)
+    apart = separation_of(placed.offset, placed.cosines, placed.half_a, placed.half_b)
+    return safe_time_along(now, pairs, row, keep, back_a, a, b, placed, apart, tau, until)
+
+
+@wp.func
+def safe_time_of_nearest(
+    now: Relative,
+    pairs: wp.array[Pair],
+    row: int,
+    keep: wp.float64,
+    back_a: wp.mat33d,
+    a: ObbNode,
+    b: ObbNode,
+    tau: wp.float64,
+    until: wp.float64,
+) -> wp.vec2d:
+    """`safe_time` along the way between the nearest points, which is longer: for what is to stay far apart."""
+    placed = placed_boxes(now, pairs, row, back_a, a, b)
+    apart = nearest_separation_of(placed.offset, placed.cosines, placed.half_a, placed.half_b)
+    return safe_time_along(now, pairs, row, keep, back_a, a, b, placed, apart, tau, until)
+
+
+@wp.func
+def placed_boxes(
+    now: Relative, pairs: wp.array[Pair], row: int, back_a: wp.mat33d, a: ObbNode, b: ObbNode
+) -> PlacedBoxes:
+    """Two boxes where the bodies are now."""
+    placed = PlacedBoxes()
+    placed.half_a = box_half(a)
+    placed.half_b = box_half(b)
+    placed.arm_a = box_centre(a) - pairs[row].bounds_a.pivot
+    placed.arm_b = now.rotation * (box_centre(b) - pairs[row].bounds_b.pivot)
+    placed.axes_b = now.rotation * box_axes(b)
+    placed.offset = back_a * (now.point + placed.arm_b - placed.arm_a)
+    placed.cosines = back_a * placed.axes_b
+    return placed
+
+
+@wp.func
+def safe_time_along(
+    now: Relative,
+    pairs: wp.array[Pair],
+    row: int,
+    keep: wp.float64,
+    back_a: wp.mat33d,
+    a: ObbNode,
+    b: ObbNode,
+    placed: PlacedBoxes,
+    apart: Separation,
+    tau: wp.float64,
+    until: wp.float64,
+) -> wp.vec2d:
+    """`safe_time` by the gap along a direction."""
     gap = apart.gap - keep
     time = tau
     if gap > _ZERO:
@@ -306,19 +367,19 @@ def safe_time(
         rho_b = radius_about(pairs[row].bounds_b, box_centre(b), wp.float64(b.radius))
         rho_a = _ZERO
         across = wp.cross(n, now.angular_b)
-        rate = support(half_b, axes_b, across) - wp.dot(n, now.linear) - wp.dot(arm_b, across)
+        rate = support(placed.half_b, placed.axes_b, across) - wp.dot(n, now.linear) - wp.dot(placed.arm_b, across)
         if pairs[row].a_moves:
             rho_a = radius_about(pairs[row].bounds_a, box_centre(a), wp.float64(a.radius))
             across = wp.cross(n, now.angular_a)
-            rate += support(half_a, wp.transpose(back_a), across) + wp.dot(arm_a, across)
+            rate += support(placed.half_a, wp.transpose(back_a), across) + wp.dot(placed.arm_a, across)
         h = largest_safe_step(gap, rate, closing_bound(pairs, row, rho_a, rho_b))
         if tau + h <= until:  # else it is dropped anyway
             h = wp.max(h, largest_safe_step(gap, rate_bound(now, pairs, row, n, rho_a, rho_b), _ZERO))
             if pairs[row].spins:
-                from_a = distance_to_box((now.point + arm_b) * axes_b, half_b)
-                from_b = distance_to_box(back_a * (arm_a - now.point), half_a)
-                ball_a = ball_of_box(back_a * arm_a, half_a)
-                ball_b = ball_of_box(arm_b * axes_b, half_b)
+                from_a = distance_to_box((now.point + placed.arm_b) * placed.axes_b, placed.half_b)
+                from_b = distance_to_box(back_a * (placed.arm_a - now.point), placed.half_a)
+                ball_a = ball_of_box(back_a * placed.arm_a, placed.half_a)
+                ball_b = ball_of_box(placed.arm_b * placed.axes_b, placed.half_b)
                 h = wp.max(h, step_of_balls(now, pairs, row, keep, from_a, from_b, ball_a, ball_b, rho_a, rho_b))
         if h > _ZERO:  # and not NaN
             time = tau + h

@@ -1,0 +1,1 @@
+"""The search on CPUs, by a thread for each group."""

@@ -1,0 +1,1 @@
+"""The search by a whole GPU."""
