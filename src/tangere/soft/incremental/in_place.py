@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from tangere.bvh.lbvh import MovingBox
+from tangere.bvh.lbvh import Lanes, MovingBox
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental.cpu import dof_update, face_update, wall_update
 from tangere.soft.incremental.cpu.local_overlap import OWN_BOXES, find_pairs, keep_near, keep_uncertain
@@ -129,7 +129,8 @@ class InPlaceUpdate:
             )
             inputs = [room.faces, room.walls, self._elsewhere, tree.arrays, tree.parent]
             inputs += [wp.vec3d(*patches.frame.origin), patches.frame.scale, fitted[0].nodes, fitted[1]]
-            inputs += [blank(8), wp.empty(OWN_BOXES, dtype=MovingBox, device="cpu")]
+            inputs += [blank(8), wp.empty(3 * 8, dtype=wp.vec2i, device="cpu")]
+            inputs += [wp.empty(OWN_BOXES, dtype=MovingBox, device="cpu"), wp.empty(12, dtype=Lanes, device="cpu")]
             inputs += [self._here, self._pair_count, self._pairs]
             room.asking = PreparedLaunch(find_pairs, inputs, self._mirror.host, dim=1, serial=True)
         room.asking.run()
