@@ -232,9 +232,7 @@ def simd_box_of_three(boxes: wp.array[MovingBox], a: int, b: int, c: int, into: 
     ...
 
 
-@wp.func_native(
-    _TYPES + _MEETING + _BOX_OF_THREE + "    return meeting(begin, end, (const int*)&others.data[j]);\n"
-)
+@wp.func_native(_TYPES + _MEETING + _BOX_OF_THREE + "    return meeting(begin, end, (const int*)&others.data[j]);\n")
 def simd_three_meet(boxes: wp.array[MovingBox], a: int, b: int, c: int, others: wp.array[MovingBox], j: int) -> bool:
     """Whether the box around three others meets one: as `simd_box_of_three` and `simd_boxes_meet`, in registers.
 
