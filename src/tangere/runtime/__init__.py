@@ -41,6 +41,7 @@ from tangere.runtime.output_files import check_out_file, writing
 from tangere.runtime.prepared_launch import LaunchCache, PreparedLaunch, prepare_phases, run_phases
 from tangere.runtime.scan_sort import offsets, sort_pairs
 from tangere.runtime.shards import GRAIN, run_shards, shard_ranges
+from tangere.runtime.side_streams import beside, captured, side_stream
 from tangere.runtime.threads import on_own_threads, thread_count, using_threads
 from tangere.runtime.warp_setup import BLOCK, SOUND, load
 
@@ -60,6 +61,8 @@ __all__ = [
     "UnsupportedError",
     "as_indices",
     "as_points",
+    "beside",
+    "captured",
     "check_kind",
     "check_out_file",
     "choose_device",
@@ -90,6 +93,7 @@ __all__ = [
     "run_phases",
     "run_shards",
     "shard_ranges",
+    "side_stream",
     "sort_pairs",
     "thread_count",
     "three_numbers",

@@ -29,6 +29,7 @@ def launch(
     device: wp.Device,
     grain: int = GRAIN,
     threads: int | None = None,
+    stream: wp.Stream | None = None,
 ) -> None:
     """Run `kernel(first, *inputs, *outputs)` for indices 0 … dim-1.
 
@@ -37,13 +38,15 @@ def launch(
         device: where the arrays are.
         grain: smallest number of indices worth a thread.
         threads: CPU threads; None means `thread_count()`. 1 keeps the whole range on the caller's thread, in order.
+        stream: on CUDA, another one than that of the device (`side_stream`).
     """
     if dim <= 0:
         return
     arguments = [*inputs, *outputs]
     if device.is_cuda:
         load(kernel, device)
-        wp.launch(kernel, dim, [0, *arguments], device=device, record_tape=False, block_dim=BLOCK)
+        target: dict[str, Any] = {"device": device} if stream is None else {"stream": stream}
+        wp.launch(kernel, dim, [0, *arguments], record_tape=False, block_dim=BLOCK, **target)
         return
     run_phases([[PreparedLaunch(kernel, arguments, device, dim=dim, grain=grain)]], threads)
 
