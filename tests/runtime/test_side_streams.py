@@ -14,7 +14,7 @@ import tangere
 from tangere.broad_phase.triangles import Surfaces
 from tangere.query.proximity.cuda import detector, lbvh
 from tangere.query.proximity.search_plan import Branch, PlannedSearch, PlannedSide, SearchPlan
-from tangere.runtime import side_streams
+from tangere.runtime import kernel_launch
 from tangere.shape import generate
 
 
@@ -35,9 +35,9 @@ class Stream:
 @pytest.fixture
 def lent(monkeypatch):
     """The pool, with streams that need no GPU."""
-    monkeypatch.setattr(side_streams.wp, "Stream", Stream)
-    monkeypatch.setattr(side_streams, "_free", type(side_streams._free)(list))
-    return side_streams
+    monkeypatch.setattr(kernel_launch.wp, "Stream", Stream)
+    monkeypatch.setattr(kernel_launch, "_free", type(kernel_launch._free)(list))
+    return kernel_launch
 
 
 def test_a_stream_has_one_owner_and_comes_back_when_that_is_gone(lent):

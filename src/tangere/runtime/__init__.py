@@ -34,14 +34,13 @@ from tangere.runtime.errors import (
     check_kind,
     needs_extra,
 )
-from tangere.runtime.kernel_launch import launch, launch_in_turn
+from tangere.runtime.kernel_launch import beside, captured, launch, launch_in_turn, side_stream
 from tangere.runtime.late_imports import published, view_room
 from tangere.runtime.non_copyable import NonCopyable
 from tangere.runtime.output_files import check_out_file, writing
 from tangere.runtime.prepared_launch import LaunchCache, PreparedLaunch, prepare_phases, run_phases
 from tangere.runtime.scan_sort import offsets, sort_pairs
 from tangere.runtime.shards import GRAIN, run_shards, shard_ranges
-from tangere.runtime.side_streams import beside, captured, side_stream
 from tangere.runtime.threads import on_own_threads, thread_count, using_threads
 from tangere.runtime.warp_setup import BLOCK, SOUND, load
 
