@@ -34,7 +34,7 @@ from tangere.runtime.errors import (
     check_kind,
     needs_extra,
 )
-from tangere.runtime.kernel_launch import launch, launch_in_turn
+from tangere.runtime.kernel_launch import beside, captured, launch, launch_in_turn, side_stream
 from tangere.runtime.late_imports import published, view_room
 from tangere.runtime.non_copyable import NonCopyable
 from tangere.runtime.output_files import check_out_file, writing
@@ -60,6 +60,8 @@ __all__ = [
     "UnsupportedError",
     "as_indices",
     "as_points",
+    "beside",
+    "captured",
     "check_kind",
     "check_out_file",
     "choose_device",
@@ -90,6 +92,7 @@ __all__ = [
     "run_phases",
     "run_shards",
     "shard_ranges",
+    "side_stream",
     "sort_pairs",
     "thread_count",
     "three_numbers",

@@ -6,11 +6,20 @@ and each shard is a launch of its own. A kernel takes the shard's first index as
 below `grain` never leaves it, because it takes a sleeping thread some fifty microseconds to wake up.
 
 Shards are taken from a queue by compiled code (`thread_pool`), which a thread enters once for a whole list of launches.
+
+On CUDA nobody ever sets the stream of a device, which all threads use: launches that go side by side are told another
+one (`side_stream`). Such streams are lent, taken back when whoever borrowed them is gone, and never destroyed: Warp
+keeps streams in a table without a lock, and looks into it whenever a stream is set and a capture begins, so that one
+that comes or goes in another thread just then could lose others. Two threads never capture at once (`captured`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import warp as wp
@@ -18,6 +27,10 @@ import warp as wp
 from tangere.runtime.prepared_launch import PreparedLaunch, run_phases
 from tangere.runtime.shards import GRAIN
 from tangere.runtime.warp_setup import BLOCK, load
+
+#: By device: streams that nobody has.
+_free: defaultdict[str, list[wp.Stream]] = defaultdict(list)
+_turn, _capturing = threading.Lock(), threading.RLock()
 
 
 def launch(
@@ -29,6 +42,7 @@ def launch(
     device: wp.Device,
     grain: int = GRAIN,
     threads: int | None = None,
+    stream: wp.Stream | None = None,
 ) -> None:
     """Run `kernel(first, *inputs, *outputs)` for indices 0 … dim-1.
 
@@ -37,13 +51,15 @@ def launch(
         device: where the arrays are.
         grain: smallest number of indices worth a thread.
         threads: CPU threads; None means `thread_count()`. 1 keeps the whole range on the caller's thread, in order.
+        stream: on CUDA, another one than that of the device (`side_stream`).
     """
     if dim <= 0:
         return
     arguments = [*inputs, *outputs]
     if device.is_cuda:
         load(kernel, device)
-        wp.launch(kernel, dim, [0, *arguments], device=device, record_tape=False, block_dim=BLOCK)
+        target: dict[str, Any] = {"device": device} if stream is None else {"stream": stream}
+        wp.launch(kernel, dim, [0, *arguments], record_tape=False, block_dim=BLOCK, **target)
         return
     run_phases([[PreparedLaunch(kernel, arguments, device, dim=dim, grain=grain)]], threads)
 
@@ -62,3 +78,32 @@ def launch_in_turn(
     run_phases(
         [[PreparedLaunch(kernel, arguments, device, dim=dim, grain=grain)] for kernel, dim, arguments in launches]
     )
+
+
+def side_stream(owner: object, device: wp.Device) -> wp.Stream:
+    """A stream that only `owner` has, until it is gone."""
+    with _turn:
+        free = _free[device.alias]
+        stream = free.pop() if free else wp.Stream(device)
+    weakref.finalize(owner, free.append, stream).atexit = False
+    return stream
+
+
+@contextmanager
+def beside(device: wp.Device, stream: wp.Stream) -> Iterator[wp.Stream]:
+    """What is launched in the stream within comes after all that the device was given before, and before what follows.
+
+    Whatever is raised within, the device waits for it: a capture ends with all that it has begun.
+    """
+    stream.wait_stream(device.stream)
+    try:
+        yield stream
+    finally:
+        device.stream.wait_stream(stream)
+
+
+def captured(device: wp.Device, work: Callable[[], object], **options: Any) -> wp.Graph:
+    """What some work launches, as a graph; two threads never capture at once. Its kernels are loaded."""
+    with _capturing, wp.ScopedCapture(device, **options) as capture:
+        work()
+    return capture.graph

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 import warp as wp
 
+from tangere.runtime import captured
+
 
 class PhaseGraphs:
     """Phases as CUDA graphs, by name: captured when they are first repeated, replayed until they are invalidated."""
@@ -32,9 +34,7 @@ class PhaseGraphs:
     def capture(self, name: str, work: Callable[[], None]) -> None:
         """Capture work that may be needed later, if that can be done now: later there is less time for it."""
         if self._device.is_cuda and self.ready and name not in self._captured:
-            with wp.ScopedCapture(self._device, force_module_load=False) as capture:
-                work()
-            self._captured[name] = capture.graph
+            self._captured[name] = captured(self._device, work, force_module_load=False)
 
     def invalidate(self) -> None:
         """Buffers have changed: run once without graphs, then capture anew."""

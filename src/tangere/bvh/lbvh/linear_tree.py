@@ -151,10 +151,10 @@ class LinearTree:
             sample=wp.array(self.sample.numpy() + [0, 0, 1], dtype=wp.vec3i, device=device),
         )
 
-    def fit(self, boxes: wp.array) -> TreeBoxes:
-        """The boxes of items and nodes, from the boxes of the vertices."""
+    def fit(self, boxes: wp.array, into: TreeBoxes | None = None) -> TreeBoxes:
+        """The boxes of items and nodes, from the boxes of the vertices; `into`: of before, to be used again."""
         device, nodes = self.items.device, len(self.first)
-        fitted = TreeBoxes(
+        fitted = into or TreeBoxes(
             self,
             items=wp.empty(len(self.items), dtype=MovingBox, device=device),
             nodes=wp.empty(nodes, dtype=MovingBox, device=device),

@@ -63,12 +63,12 @@ class Branch:
     sides: list[PlannedSide] = field(default_factory=list)
     searches: list[PlannedSearch] = field(default_factory=list)
 
-    def fit(self) -> None:
+    def fit(self, stream: wp.Stream | None = None) -> None:
         """On CUDA, make the boxes for where the vertices are placed; those of vertices are there already."""
         for side in self.sides:
             if isinstance(side.boxes, CudaLbvhBoxes) and side.kind != "vertices":
                 assert isinstance(side.placed.vertices, CudaLbvhBoxes)
-                side.boxes.fit(side.placed.vertices.items)
+                side.boxes.fit(side.placed.vertices.items, stream)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class InitialContacts:
         self.limits = wp.full(len(assembly.surface.rest), distance, dtype=wp.float64, device=assembly.device)
         self.current = False  #: whether nothing was put anywhere since the last look
         self._checked_apart, self._gaps_known = True, False
+        self.looks = 0  #: how often traits and gaps were found anew
 
     def invalidate(self, *, keep_gaps: bool) -> None:
         """A body was put elsewhere; `keep_gaps`: as part of a state that goes on, not to start from there."""
@@ -44,6 +45,7 @@ class InitialContacts:
     def go_on(self, limits: np.ndarray) -> None:
         """Bodies have been cut, and are apart: the gaps (s,) below which vertices touch are known [m]."""
         self.limits.assign(limits)
+        self.looks += 1
         self.current, self._checked_apart, self._gaps_known = False, True, True
 
     def refresh(self, meshes: list[Mesh]) -> None:
@@ -56,6 +58,7 @@ class InitialContacts:
         if not self._gaps_known:
             self._measure_gaps()
         self.current = self._checked_apart = self._gaps_known = True
+        self.looks += 1
 
     def _measure_gaps(self) -> None:
         """Take the gaps where the bodies are now."""

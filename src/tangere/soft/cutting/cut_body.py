@@ -29,6 +29,8 @@ from tangere.soft.cutting.wall_inset import WallFacets, inset_carriers
 AtRest = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, np.ndarray | None]]
 #: Segments of a blade are divided until they are at most this many edges long.
 _SEGMENT = 1.0
+#: By the number of corners of a simplex and a corner, the others.
+_OTHERS = {size: np.array([[j for j in range(size) if j != k] for k in range(size)]) for size in (3, 4)}
 #: Points of a blade, at most.
 _MOST_POINTS = 200
 
@@ -217,10 +219,8 @@ class CutBody:
         """Of the walls, one side of each, at rest [m^2]; of a sheet their length times its thickness."""
         if not len(change.opened):
             return 0.0
-        owner, facet, size = change.opened[:, 0] >> 2, change.opened[:, 0] & 3, self.complex.size
-        corners = self.complex.view("corners")[owner, :size]
-        keep = np.arange(size)[None] != facet[:, None]
-        ends = self.complex.view("rest")[corners[keep].reshape(-1, size - 1)]
+        owner, facet, size = change.opened[:, :1] >> 2, change.opened[:, 0] & 3, self.complex.size
+        ends = self.complex.view("rest")[self.complex.view("corners")[owner, _OTHERS[size][facet]]]
         if size == 3:
             return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).sum() * self.given.thickness)
         u, v = ends[:, 1] - ends[:, 0], ends[:, 2] - ends[:, 0]
@@ -424,5 +424,6 @@ class CutBody:
 
 def _divided(line: np.ndarray, pieces: np.ndarray) -> np.ndarray:
     """A polyline with more points: each segment in so many equal pieces."""
-    parts = [a + np.arange(n)[:, None] / n * (b - a) for a, b, n in zip(line[:-1], line[1:], pieces, strict=True)]
-    return np.concatenate([*parts, line[-1:]])
+    at = np.repeat(np.arange(len(pieces)), pieces)
+    part = (np.arange(len(at)) - (np.cumsum(pieces) - pieces)[at]) / pieces[at]
+    return np.concatenate([line[at] + part[:, None] * (line[at + 1] - line[at]), line[-1:]])

@@ -117,11 +117,12 @@ class CutSurface:
     @property
     def looked_at(self) -> np.ndarray:
         """(c,) places of triangles whose corners, or whose vertices' places, the last step may have changed."""
-        a = self.arrays
-        places = self._log[: self._numbers[LOGGED], 0]
-        corners = places[(places >= a.corners) & (places < a.owners)] - a.corners
-        owners = places[(places >= a.owners) & (places < a.dofs)] - a.owners
-        return np.unique(np.concatenate([corners // 3, owners]))
+        a, log = self.arrays, self._log[: self._numbers[LOGGED], 0]
+        places = log[(log >= a.corners) & (log < a.dofs)] - a.corners
+        owners = a.owners - a.corners
+        found = np.where(places < owners, places // 3, places - owners)
+        found.sort()
+        return found[np.append(True, found[1:] != found[:-1])[: len(found)]]
 
     @property
     def triangles(self) -> np.ndarray:

@@ -64,6 +64,8 @@ _SCRATCH = ("mark", "changed", "kept", "twin", "vertex_mark", "vertex_kept", "ne
 _JOURNAL = ("journal", "journal_corners", "journal_neighbours", "journal_words")
 _VERTEX_JOURNAL = ("vertex_journal", "vertex_journal_rest", "vertex_journal_normal", "vertex_journal_height")
 _VERTEX_JOURNAL += ("vertex_journal_words",)
+#: The lists of what is blended, which follow each other.
+_BLENDED = slice(int(layout.BLENDED), int(layout.BLENDED_Q) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,29 +335,28 @@ class SimplicialComplex:
             self._undo.run()
             self._grow()
             getattr(self, which).run()
-        n = self._numbers
         if self._history is not None:
             self._history.append(self._journal())
-        blended = [self._list(k) for k in (layout.BLENDED, layout.BLENDED_P, layout.BLENDED_Q)]
+        n, blended = self._numbers.tolist(), int(self.view("lengths")[layout.BLENDED])
         return ComplexChange(
             changed=self._list(layout.CHANGED),
             opened=self._list(layout.OPENED).reshape(-1, 2),
-            blended=np.stack(blended, axis=1),
-            blends=self.view("blends")[: len(blended[0])].copy(),
-            simplices=int(n[layout.SIMPLICES]),
-            vertices=int(n[layout.VERTICES]),
-            new_simplices=int(n[layout.SIMPLICES] - n[layout.SIMPLICES_BEFORE]),
-            new_vertices=int(n[layout.VERTICES] - n[layout.VERTICES_BEFORE]),
-            crossed=int(n[layout.CROSSED]),
-            bisected=int(n[layout.BISECTED]),
-            snapped=int(n[layout.SNAPPED]),
-            moved=int(n[layout.MOVED]),
-            guarded=int(n[layout.GUARDED]),
-            chords=int(n[layout.CHORDS]),
-            pending=int(n[layout.PENDING]),
-            crumbs=int(n[layout.CRUMBS]),
-            dropped=int(n[layout.DROPPED]),
-            split=int(n[layout.SPLIT]),
+            blended=self.view("lists")[_BLENDED, :blended].T.copy(),
+            blends=self.view("blends")[:blended].copy(),
+            simplices=n[layout.SIMPLICES],
+            vertices=n[layout.VERTICES],
+            new_simplices=n[layout.SIMPLICES] - n[layout.SIMPLICES_BEFORE],
+            new_vertices=n[layout.VERTICES] - n[layout.VERTICES_BEFORE],
+            crossed=n[layout.CROSSED],
+            bisected=n[layout.BISECTED],
+            snapped=n[layout.SNAPPED],
+            moved=n[layout.MOVED],
+            guarded=n[layout.GUARDED],
+            chords=n[layout.CHORDS],
+            pending=n[layout.PENDING],
+            crumbs=n[layout.CRUMBS],
+            dropped=n[layout.DROPPED],
+            split=n[layout.SPLIT],
         )
 
     def _prepare(self) -> None:

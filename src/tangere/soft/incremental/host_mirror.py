@@ -2,11 +2,12 @@
 
 Question: topology changes on the host; how does a device, where everything else stays, get to know of it?
 Method:   of what an update writes the host has copies. A kernel on the host notes what it writes (`undo_log`); these
-          places, and what is there at the end of a cut, go to the device in one list for whole numbers and one for
-          others, and one kernel writes each. Arrays on the device do not move, so that captured graphs stay valid.
-          What the device changes by itself is read before a cut; of arrays that are only written, nothing is read.
+          places, and what is there at the end of a cut, go to the device in one list, and a kernel puts them in their
+          places. Arrays on the device do not move, so that captured graphs stay valid. What the device changes by
+          itself is read before a cut; of arrays that are only written, nothing is read. Lists have room that is used
+          again, in memory that the device reads by itself: a cut waits once, for what it reads.
 Sound:    what was there is kept on the device, and put back where a cut is undone.
-Known as: a host mirror, dirty rows, scatter.
+Known as: a host mirror, dirty rows, gather and scatter, pinned memory.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ import numpy as np
 import warp as wp
 
 from tangere.bvh.lbvh import Frame, LinearTree, TreeBoxes, vertex_boxes
-from tangere.runtime import SOUND, device_of, launch
+from tangere.runtime import SOUND, PreparedLaunch, device_of
 from tangere.soft.incremental.undo_log import UndoLog, host
 from tangere.soft.model.assembled_bodies import struct_of
-from tangere.soft.safe_step.cpu.refit import refit
 
 wp.set_module_options(SOUND)
 
 #: Kinds of numbers that are sent.
 KINDS = (wp.int32, wp.float64)
+#: Numbers that a list has room for, at least.
+_LEAST_ROOM = 1 << 14
+_NOTHING = np.zeros((0, 2), np.int32)
 
 
 class HostMirror:
@@ -40,6 +43,8 @@ class HostMirror:
         self._sent: list[tuple[wp.array, wp.array]] = []
         self._only_written: list[int] = []
         self._tables: tuple[wp.array, ...] = ()
+        self._packets: list[_Packet] = []
+        self._used = 0  # of them, since nothing of what was sent can be put back any more
         self._written: dict[Any, list[np.ndarray]] = {kind: [] for kind in KINDS}
 
     def of(self, array: wp.array, *, sent: bool = True, read: bool = True) -> wp.array:
@@ -59,7 +64,7 @@ class HostMirror:
             if sent:
                 number = self._numbers[copy.ptr] = len(self._sent)
                 self._sent.append((array, copy))
-                self._tables = ()
+                self._tables, self._packets = (), []
                 if not read:
                     self._only_written.append(number)
         return self._copies[array.ptr][1]
@@ -77,13 +82,13 @@ class HostMirror:
         return LinearTree(**written, **{name: self.of(getattr(tree, name), sent=False) for name in fixed})
 
     def read(self, *arrays: wp.array) -> None:
-        """Copy what the device may have changed by itself."""
+        """Copy what the device may have changed by itself, and wait for it: and so for all that was sent before."""
         if not self.apart:
             return
         for array in arrays:
             wp.copy(self.of(array), array)
         if self._device.is_cuda:
-            wp.synchronize_device(self._device)
+            wp.synchronize_stream(self._device.stream)
 
     # -- what is written, and sent -----------------------------------------------------------------------------------
 
@@ -114,114 +119,134 @@ class HostMirror:
 
     def send(self, log: UndoLog) -> None:
         """All that has been written goes to the device."""
-        for kind, written in self._written.items():
-            slots = np.concatenate(written) if written else np.zeros((0, 2), np.int32)
+        floats, ints = (np.concatenate(self._written[kind] or [_NOTHING]) for kind in (wp.float64, wp.int32))
+        count = len(floats) + len(ints)
+        for written in self._written.values():
             written.clear()
-            if len(slots):
-                self._send(kind, slots, log)
-
-    def _send(self, kind: Any, places: np.ndarray, log: UndoLog) -> None:
+        if not count:
+            return
         if not self._tables:
             self._tables = self._made_tables()
-        lengths, ours, lengths_there, theirs = self._tables
-        device, count = self._device, len(places)
-        read, write = (_read_ints, _write_ints) if kind is wp.int32 else (_read_floats, _write_floats)
-        slots = wp.array(np.ascontiguousarray(places, dtype=np.int32), dtype=wp.vec2i, device="cpu", copy=False)
-        values = wp.empty(count, dtype=kind, device="cpu")
-        launch(read, count, [ours, lengths, slots], [values], device=self.host, threads=1)
+        packet = self._packet(count)
+        words = host(packet.here)
+        words[0], words[1] = len(floats), count
+        pairs = words[2 : 2 + 2 * count].reshape(-1, 2)
+        pairs[: len(floats), 0] = (floats[:, 0].astype(np.int64) << 32) | floats[:, 1]
+        pairs[len(floats) :, 0] = (ints[:, 0].astype(np.int64) << 32) | ints[:, 1]
+        packet.pack(count)
         for number in self._only_written:
-            mine = places[:, 0] == number
-            host(self._sent[number][1]).reshape(-1)[places[mine, 1]] = 0
-        slots, values = (wp.clone(array, device=device) for array in (slots, values))
-        before = wp.empty(count, dtype=kind, device=device)
-        launch(read, count, [theirs, lengths_there, slots], [before], device=device, threads=1)
-        there = [theirs, lengths_there, slots]
-        launch(write, count, [*there, values], device=device, threads=1)
-        log.call(lambda: launch(write, count, [*there, before], device=device, threads=1))
+            for places in (floats, ints):
+                mine = places[:, 0] == number
+                host(self._sent[number][1]).reshape(-1)[places[mine, 1]] = 0
+        wp.copy(packet.there, packet.here, count=2 + 2 * count)
+        packet.keep.run()
+        packet.put.run()
+        log.call(packet.put_back.run)
+
+    def commit(self) -> None:
+        """What was sent is not put back any more."""
+        self._used = 0
+
+    def _packet(self, count: int) -> _Packet:
+        """Room for so many numbers: that of an earlier cut, if there is one that nobody needs."""
+        packets, number = self._packets, self._used
+        self._used += 1
+        if number == len(packets) or packets[number].room < count:
+            packets[number : number + 1] = [_Packet(max(2 * count, _LEAST_ROOM), self._tables, self._device)]
+        return packets[number]
 
     def _made_tables(self) -> tuple[wp.array, ...]:
-        """How many numbers there are in each array, and where it begins: here, and on the device."""
-        found = []
-        for side, device in ((1, self.host), (0, self._device)):
-            arrays = [pair[side] for pair in self._sent]
-            lengths = np.array([array.size * getattr(array.dtype, "_length_", 1) for array in arrays], np.int32)
-            addresses = np.array([array.ptr for array in arrays], np.uint64)
-            found += [wp.array(lengths, dtype=wp.int32, device=device)]
-            found += [wp.array(addresses, dtype=wp.uint64, device=device)]
-        return tuple(found)
+        """Where each array begins: here, and on the device."""
+        sides = ((1, self.host), (0, self._device))
+        addresses = [(np.array([pair[side].ptr for pair in self._sent], np.uint64), device) for side, device in sides]
+        return tuple(wp.array(table, dtype=wp.uint64, device=device) for table, device in addresses)
+
+
+class _Packet:
+    """Numbers on their way: on the host and on the device how many floats and how many in all, then place and value of
+    each, 64 bits both; and on the device what was there.
+    """
+
+    def __init__(self, room: int, tables: tuple[wp.array, ...], device: wp.Device) -> None:
+        self.room, cpu = room, wp.get_device("cpu")
+        self.here = wp.zeros(2 + 2 * room, dtype=wp.int64, device=cpu, pinned=device.is_cuda)
+        self.there = wp.zeros(2 + 2 * room, dtype=wp.int64, device=device)
+        before = wp.zeros(room, dtype=wp.int64, device=device)
+        ours, theirs = [tables[0], self.here], [tables[1], self.there]
+        self.pack = PreparedLaunch(_gather, [*ours, self.here, 3, 2], cpu, dim=room, serial=True)
+        self.keep = PreparedLaunch(_gather, [*theirs, before, 0, 1], device, dim=room, serial=True)
+        self.put = PreparedLaunch(_scatter, [*theirs, self.there, 3, 2], device, dim=room, serial=True)
+        self.put_back = PreparedLaunch(_scatter, [*theirs, before, 0, 1], device, dim=room, serial=True)
 
 
 class HostBoxes:
-    """The boxes of a tree whose arrays have copies, where surfaces are."""
+    """The boxes of a tree where surfaces are: fitted where the surfaces are, and read with them."""
 
-    def __init__(self, tree: LinearTree, places: wp.array, frame: Frame) -> None:
-        """`places` of the surface vertices, on the host [m]."""
+    def __init__(self, mirror: HostMirror, tree: LinearTree, places: wp.array, frame: Frame) -> None:
+        """`places` of the surface vertices [m]; the tree and they are those of the device."""
         self._places, self._frame = places, frame
-        self.vertices = vertex_boxes(places, places, 1.0, 0.0, frame)
-        self.nodes: TreeBoxes = tree.fit(self.vertices)
-        self._clusters, self._all = (
-            wp.ones(count, dtype=wp.uint8, device="cpu") for count in (len(tree.clusters), len(tree.first))
-        )
+        self._vertices = vertex_boxes(places, places, 1.0, 0.0, frame)
+        self._nodes: TreeBoxes = tree.fit(self._vertices)
+        self.vertices, self.nodes = (mirror.of(array, sent=False) for array in self.fitted)
+
+    @property
+    def fitted(self) -> tuple[wp.array, wp.array]:
+        """Boxes of vertices and of nodes on the device."""
+        return self._vertices, self._nodes.nodes
 
     def fit(self) -> None:
-        """Where the surfaces are now."""
-        vertex_boxes(self._places, self._places, 1.0, 0.0, self._frame, into=self.vertices)
-        refit(self.nodes, self.vertices, self._clusters, self._all)
+        """Where the surfaces are now, on the device."""
+        vertex_boxes(self._places, self._places, 1.0, 0.0, self._frame, into=self._vertices)
+        self._nodes.tree.fit(self._vertices, self._nodes)
+
+
+@wp.func
+def place_in(addresses: wp.array[wp.uint64], slot: wp.int64, size: int) -> wp.uint64:
+    """The address of a number: array and place in it, in the upper and the lower half of a slot."""
+    place = slot & wp.int64(0xFFFFFFFF)
+    return addresses[int(slot >> wp.int64(32))] + wp.uint64(place * wp.int64(size))
 
 
 @wp.kernel
-def _read_ints(
+def _gather(
     first: int,
     addresses: wp.array[wp.uint64],
-    lengths: wp.array[int],
-    slots: wp.array[wp.vec2i],
-    values: wp.array[int],
+    words: wp.array[wp.int64],
+    values: wp.array[wp.int64],
+    begin: int,
+    stride: int,
 ):
-    """What is at these places: array and place in it."""
+    """What is at these places, from `begin` on in every so many of `values`."""
     i = first + wp.tid()
-    number = slots[i][0]
-    array = wp.array(ptr=addresses[number], shape=(lengths[number],), dtype=int)
-    values[i] = array[slots[i][1]]
+    if i < int(words[1]):
+        slot = words[2 + 2 * i]
+        found = wp.int64(0)
+        if i < int(words[0]):
+            floats = wp.array(ptr=place_in(addresses, slot, 8), shape=(1,), dtype=wp.int64)
+            found = floats[0]
+        else:
+            ints = wp.array(ptr=place_in(addresses, slot, 4), shape=(1,), dtype=int)
+            found = wp.int64(ints[0])
+        values[begin + stride * i] = found
 
 
 @wp.kernel
-def _write_ints(
+def _scatter(
     first: int,
     addresses: wp.array[wp.uint64],
-    lengths: wp.array[int],
-    slots: wp.array[wp.vec2i],
-    values: wp.array[int],
+    words: wp.array[wp.int64],
+    values: wp.array[wp.int64],
+    begin: int,
+    stride: int,
 ):
-    """Put numbers at these places; where one is listed again it gets the same."""
+    """Put values at these places; where one is listed again it gets the same."""
     i = first + wp.tid()
-    number = slots[i][0]
-    array = wp.array(ptr=addresses[number], shape=(lengths[number],), dtype=int)
-    array[slots[i][1]] = values[i]
-
-
-@wp.kernel
-def _read_floats(
-    first: int,
-    addresses: wp.array[wp.uint64],
-    lengths: wp.array[int],
-    slots: wp.array[wp.vec2i],
-    values: wp.array[wp.float64],
-):
-    i = first + wp.tid()
-    number = slots[i][0]
-    array = wp.array(ptr=addresses[number], shape=(lengths[number],), dtype=wp.float64)
-    values[i] = array[slots[i][1]]
-
-
-@wp.kernel
-def _write_floats(
-    first: int,
-    addresses: wp.array[wp.uint64],
-    lengths: wp.array[int],
-    slots: wp.array[wp.vec2i],
-    values: wp.array[wp.float64],
-):
-    i = first + wp.tid()
-    number = slots[i][0]
-    array = wp.array(ptr=addresses[number], shape=(lengths[number],), dtype=wp.float64)
-    array[slots[i][1]] = values[i]
+    if i < int(words[1]):
+        slot = words[2 + 2 * i]
+        value = values[begin + stride * i]
+        if i < int(words[0]):
+            floats = wp.array(ptr=place_in(addresses, slot, 8), shape=(1,), dtype=wp.int64)
+            floats[0] = value
+        else:
+            ints = wp.array(ptr=place_in(addresses, slot, 4), shape=(1,), dtype=int)
+            ints[0] = int(value)

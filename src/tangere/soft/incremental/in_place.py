@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from tangere.bvh.lbvh import MovingBox
+from tangere.bvh.lbvh import Lanes, MovingBox
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental.cpu import dof_update, face_update, wall_update
 from tangere.soft.incremental.cpu.local_overlap import OWN_BOXES, find_pairs, keep_near, keep_uncertain
 from tangere.soft.incremental.host_mirror import KINDS, HostBoxes, HostMirror
 from tangere.soft.incremental.room import BodyRoom, SharedRoom, blank
 from tangere.soft.incremental.undo_log import UndoLog, host
+from tangere.soft.phase_graphs import PhaseGraphs
 from tangere.soft.validation import touch_exactly
 
 if TYPE_CHECKING:
@@ -47,8 +48,11 @@ class InPlaceUpdate:
         self._sent_lists = self._shared.list_ends()
         self._here, self._boxes = mirror.of(pipeline.surface_end), None
         if mirror.apart:
-            self._boxes = HostBoxes(self._shared.tree, self._here, patches.frame)
+            self._boxes = HostBoxes(mirror, patches.tree, pipeline.surface_end, patches.frame)
         self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies if own.surface}
+        self._graphs = PhaseGraphs(device)
+        self._graphs.ready = True  # a step, and boxes that were fitted, have loaded all kernels
+        self._looks = -1  # of the initial contacts, that the host has seen
         self._retired: list[np.ndarray] = []
         self._pair_count = blank(2)
         self._pairs = wp.zeros((_MOST_PAIRS, 5), dtype=wp.int32, device="cpu")
@@ -63,11 +67,20 @@ class InPlaceUpdate:
         """Before a cut: what the device has made of the bodies since the last one."""
         if not self._mirror.apart:
             return
-        pipeline, dofs, surface = self._pipeline, self.assembly.dofs, self.assembly.surface
-        pipeline.carry_surface()
-        changed = [dofs.x, dofs.v, pipeline.surface_end, surface.traits, pipeline.initial_contacts.given_traits]
-        self._mirror.read(*changed, pipeline.initial_contacts.limits)
-        self._fitted = False
+        pipeline, dofs, contacts = self._pipeline, self.assembly.dofs, self._pipeline.initial_contacts
+        assert self._boxes is not None
+        self._graphs("where surfaces are", self._find_surfaces)
+        changed = [dofs.x, dofs.v, pipeline.surface_end, *self._boxes.fitted]
+        if contacts.looks != self._looks:  # else nobody but cuts has written these
+            changed += [self.assembly.surface.traits, contacts.given_traits, contacts.limits]
+            self._looks = contacts.looks
+        self._mirror.read(*changed)
+
+    def _find_surfaces(self) -> None:
+        """On the device, for the host."""
+        assert self._boxes is not None
+        self._pipeline.carry_surface()
+        self._boxes.fit()
 
     def fits(self, own: CutBody) -> bool:
         """Whether a body can be updated here: its own arrays are those that there was room for."""
@@ -118,18 +131,17 @@ class InPlaceUpdate:
         """Whether what was put elsewhere touches nothing; decided exactly."""
         room, _ = self._bodies[id(own)]
         patches, boxes, tree = self._pipeline.patches, self._boxes, self._shared.tree
-        if boxes is not None and not self._fitted:
-            boxes.fit()
-            self._fitted = True
-        elif boxes is None and not self._pipeline.surfaces_known:
+        if boxes is None and not self._pipeline.surfaces_known:
             self._pipeline.fit_here()
         if room.asking is None:
-            fitted = (
-                (patches.moving_boxes, patches.moving_vertex_boxes) if boxes is None else (boxes.nodes, boxes.vertices)
-            )
+            if boxes is None:
+                fitted = (patches.moving_boxes.nodes, patches.moving_vertex_boxes)
+            else:
+                fitted = (boxes.nodes, boxes.vertices)
             inputs = [room.faces, room.walls, self._elsewhere, tree.arrays, tree.parent]
-            inputs += [wp.vec3d(*patches.frame.origin), patches.frame.scale, fitted[0].nodes, fitted[1]]
-            inputs += [blank(8), wp.empty(OWN_BOXES, dtype=MovingBox, device="cpu")]
+            inputs += [wp.vec3d(*patches.frame.origin), patches.frame.scale, *fitted]
+            inputs += [blank(8), wp.empty(3 * 8, dtype=wp.vec2i, device="cpu")]
+            inputs += [wp.empty(OWN_BOXES, dtype=MovingBox, device="cpu"), wp.empty(12, dtype=Lanes, device="cpu")]
             inputs += [self._here, self._pair_count, self._pairs]
             room.asking = PreparedLaunch(find_pairs, inputs, self._mirror.host, dim=1, serial=True)
         room.asking.run()
@@ -157,6 +169,7 @@ class InPlaceUpdate:
     def commit(self) -> None:
         """All that was written stays; what it has left may be used again."""
         self.log.forget()
+        self._mirror.commit()
         for blocks in self._retired:
             self._shared.free(blocks)
         self._retired = []

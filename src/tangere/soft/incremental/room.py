@@ -159,6 +159,8 @@ class SharedRoom:
             "star": blank(dof_update.MOST_AROUND),
             "near": blank(dof_update.MOST_AROUND),
             "near_weight": wp.zeros(dof_update.MOST_AROUND, dtype=wp.float64, device="cpu"),
+            "near_place": blank(count),
+            "near_stamp": blank(count),
             "x": flat(of(dofs.x)),
             "v": flat(of(dofs.v)),
             "mass": of(dofs.mass),

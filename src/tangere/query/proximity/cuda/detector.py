@@ -7,6 +7,7 @@ Known as: CUDA graph capture.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import warp as wp
 import warp.utils
@@ -18,7 +19,7 @@ from tangere.query.proximity.details import fill_one_by_one
 from tangere.query.proximity.exclusion_table import ExclusionTable, exclusion_filter
 from tangere.query.proximity.pair_keys import key_bits
 from tangere.query.proximity.search_plan import EXPECTED, Branch, SearchPlan
-from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, launch
+from tangere.runtime import COUNTER_STRIDE, SOUND, CapacityError, beside, captured, launch, side_stream
 
 wp.set_module_options(SOUND)
 
@@ -45,7 +46,7 @@ class CudaDetector:
         self._excluded = None if excluded is None else excluded.inputs(surfaces.replaced(positions))
         self._lists = 1 if excluded is None else 2  # of keys: those found, and those that count
         self._flags = wp.zeros((1 + self._lists) * COUNTER_STRIDE, dtype=wp.int64, device=surfaces.device)
-        self._aside = wp.Stream(surfaces.device)
+        self._aside = side_stream(self, surfaces.device)
         self._room: _Room | None = None
         self._graph = None
 
@@ -65,9 +66,7 @@ class CudaDetector:
                 self._room, self._graph = self._make_room(EXPECTED * 1024), None
             if self._graph is None:
                 self._run(self._room)  # loads kernels, which a capture could not
-                with wp.ScopedCapture(device) as capture:
-                    self._run(self._room)
-                self._graph = capture.graph
+                self._graph = captured(device, partial(self._run, self._room))
             wp.capture_launch(self._graph)
             flags = self._flags.numpy()
             if flags[0] > 0:
@@ -101,11 +100,10 @@ class CudaDetector:
         for body in self._plan.bodies.values():
             kernel, dim, arguments = place_launch(*body, self._positions, self._distance, surfaces.frame)
             launch(kernel, dim, arguments, device=device)
-        with wp.ScopedStream(self._aside):
-            launch(_find_unusable, len(self._positions), [self._positions], [self._flags], device=device)
-            self._search(self._plan.vertices, [counters[0], room.size, pair_keys])
-        self._search(self._plan.edges, [counters[0], room.size, pair_keys])
-        device.stream.wait_stream(self._aside)
+        with beside(device, self._aside) as aside:
+            launch(_find_unusable, len(self._positions), [self._positions], [self._flags], device=device, stream=aside)
+            self._search(self._plan.vertices, [counters[0], room.size, pair_keys], aside)
+            self._search(self._plan.edges, [counters[0], room.size, pair_keys])
         if self._excluded is not None:
             inputs = [0, counters[0], pair_keys, *self._excluded]
             pair_keys = room.pair_keys[1]
@@ -113,11 +111,12 @@ class CudaDetector:
         warp.utils.radix_sort_pairs(pair_keys, room.places, room.size, 0, bits)
         launch(fill_one_by_one, room.size, [room.near.table], device=device)
 
-    def _search(self, branch: Branch, outputs: list) -> None:
+    def _search(self, branch: Branch, outputs: list, stream: wp.Stream | None = None) -> None:
         """Fit and search, as far as the room in `outputs` goes."""
-        branch.fit()
+        device = self._surfaces.device
+        branch.fit(stream)
         for search in branch.searches:
-            launch(search.kernel, search.dim, [0, *search.inputs], outputs, device=self._surfaces.device)
+            launch(search.kernel, search.dim, [0, *search.inputs], outputs, device=device, stream=stream)
 
 
 @dataclass(frozen=True)

@@ -61,12 +61,12 @@ class CudaLbvhBoxes:
     nodes: wp.array  #: (N, 8) int32
     records: wp.array  #: (N,) `AabbRecord`: the same memory
 
-    def fit(self, vertices: wp.array) -> None:
-        """Make the boxes of items and nodes, from the boxes of the vertices."""
+    def fit(self, vertices: wp.array, stream: wp.Stream | None = None) -> None:
+        """Make the boxes of items and nodes, from the boxes of the vertices; `stream`: see `launch`."""
         tree, device = self.of.tree, device_of(self.nodes)
         inputs = [tree.first, tree.last, tree.skip, self.of.contents, tree.items, tree.items.shape[1], vertices]
-        launch(_fit_clusters, len(tree.first), inputs, [self.items, self.nodes], device=device)
-        launch(_climb, len(tree.clusters), [tree.clusters, tree.parent], [self.nodes], device=device)
+        launch(_fit_clusters, len(tree.first), inputs, [self.items, self.nodes], device=device, stream=stream)
+        launch(_climb, len(tree.clusters), [tree.clusters, tree.parent], [self.nodes], device=device, stream=stream)
 
 
 @wp.kernel

@@ -206,9 +206,8 @@ def simd_boxes_meet(boxes: wp.array[MovingBox], i: int, others: wp.array[MovingB
     ...
 
 
-@wp.func_native(
-    _TYPES
-    + """
+#: The box around three others, as the first and the last eight of its numbers.
+_BOX_OF_THREE = """
     const int* one = (const int*)&boxes.data[a];
     const int* two = (const int*)&boxes.data[b];
     const int* three = (const int*)&boxes.data[c];
@@ -216,6 +215,13 @@ def simd_boxes_meet(boxes: wp.array[MovingBox], i: int, others: wp.array[MovingB
         __builtin_elementwise_min(*(const Row*)one, *(const Row*)two), *(const Row*)three);
     const Row end = __builtin_elementwise_min(
         __builtin_elementwise_min(*(const Row*)(one + 4), *(const Row*)(two + 4)), *(const Row*)(three + 4));
+"""
+
+
+@wp.func_native(
+    _TYPES
+    + _BOX_OF_THREE
+    + """
     int* to = (int*)&into.data[place];
     *(Row*)to = begin;
     *(Row*)(to + 4) = end;
@@ -223,4 +229,52 @@ def simd_boxes_meet(boxes: wp.array[MovingBox], i: int, others: wp.array[MovingB
 )
 def simd_box_of_three(boxes: wp.array[MovingBox], a: int, b: int, c: int, into: wp.array[MovingBox], place: int):
     """Writes the box around three others to a place."""
+    ...
+
+
+@wp.func_native(_TYPES + _MEETING + _BOX_OF_THREE + "    return meeting(begin, end, (const int*)&others.data[j]);\n")
+def simd_three_meet(boxes: wp.array[MovingBox], a: int, b: int, c: int, others: wp.array[MovingBox], j: int) -> bool:
+    """Whether the box around three others meets one: as `simd_box_of_three` and `simd_boxes_meet`, in registers.
+
+    What has just been written in halves cannot be read as a whole before it is in memory.
+    """
+    ...
+
+
+@wp.func_native(
+    """
+    for (int k = 0; k < 12; ++k)
+        for (int lane = 0; lane < count; ++lane)
+            ((int*)&lanes.data[k])[lane] = ((const int*)&boxes.data[lane])[k];
+"""
+)
+def lay_in_lanes(boxes: wp.array[MovingBox], count: int, lanes: wp.array[Lanes]):
+    """The first boxes, at most eight, side by side."""
+    ...
+
+
+@wp.func_native(
+    _TYPES
+    + _MEETING
+    + _APART
+    + _BOX_OF_THREE
+    + """
+    if (!meeting(begin, end, (const int*)&others.data[around]))
+        return 0;
+    const Row apart = apart_from(begin, end, (const Row*)&lanes.data[0]);
+    const int mask = __builtin_bit_cast(unsigned char, __builtin_convertvector(apart <= 0, Bits));
+    return mask & ((1 << count) - 1);
+"""
+)
+def simd_lanes_that_meet(
+    boxes: wp.array[MovingBox],
+    a: int,
+    b: int,
+    c: int,
+    others: wp.array[MovingBox],
+    around: int,
+    lanes: wp.array[Lanes],
+    count: int,
+) -> int:
+    """Which of some boxes side by side the box around three others meets, as a mask; `around` is the one around all."""
     ...

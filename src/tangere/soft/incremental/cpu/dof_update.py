@@ -50,6 +50,9 @@ KNOWN, SWEPT = (wp.constant(11 + k) for k in range(2))
 X, V, MASS, DIAGONAL, LIMIT, INERTIA, PLAIN_INERTIA = (wp.constant(k) for k in range(7))
 
 
+mat43d = wp.types.matrix(shape=(4, 3), dtype=wp.float64)
+
+
 @wp.struct
 class DofRoom:
     """What the update of dofs reads and writes besides the arrays of the simulation; whole numbers by flat views."""
@@ -68,8 +71,10 @@ class DofRoom:
     vertex_stamp: wp.array[int]
     simplex_stamp: wp.array[int]
     star: wp.array[int]
-    near: wp.array[int]
+    near: wp.array[int]  #: neighbours of one dof
     near_weight: wp.array[wp.float64]
+    near_place: wp.array[int]  #: by dof: its place among them
+    near_stamp: wp.array[int]  #: by dof: the star whose neighbour it is
     x: wp.array[wp.float64]  #: by dof, three numbers each
     v: wp.array[wp.float64]
     mass: wp.array[wp.float64]
@@ -122,10 +127,15 @@ def opposite_corner(k: int, j: int) -> int:
 
 
 @wp.func
-def spoke(c: ComplexArrays, corners: wp.vec4i, k: int) -> wp.vec3d:
-    """Six times the volume over the height of corner k, upward."""
-    a = c.rest[corners[opposite_corner(k, 0)]]
-    return wp.cross(c.rest[corners[opposite_corner(k, 1)]] - a, c.rest[corners[opposite_corner(k, 2)]] - a)
+def spokes_of(c: ComplexArrays, corners: wp.vec4i) -> mat43d:
+    """By corner, six times the volume over its height, upward."""
+    p0 = c.rest[corners[0]]
+    p1 = c.rest[corners[1]]
+    p2 = c.rest[corners[2]]
+    p3 = c.rest[corners[3]]
+    return wp.matrix_from_rows(
+        wp.cross(p3 - p1, p2 - p1), wp.cross(p2 - p0, p3 - p0), wp.cross(p3 - p0, p1 - p0), wp.cross(p1 - p0, p2 - p0)
+    )
 
 
 @wp.func
@@ -225,6 +235,21 @@ def find_star(c: ComplexArrays, d: DofRoom, v: int) -> int:
     return count
 
 
+@wp.func
+def sort_neighbours(d: DofRoom, count: int):
+    """Neighbours rising, and their weights."""
+    for i in range(1, count):
+        own = d.near[i]
+        weight = d.near_weight[i]
+        j = i - 1
+        while j >= 0 and d.near[wp.max(j, 0)] > own:
+            d.near[j + 1] = d.near[j]
+            d.near_weight[j + 1] = d.near_weight[j]
+            j -= 1
+        d.near[j + 1] = own
+        d.near_weight[j + 1] = weight
+
+
 @wp.kernel
 def couple_dofs(first: int, c: ComplexArrays, d: DofRoom, log: WriteLog, material: DofCoupling):
     """Masses and lists of all vertices that are touched, to fresh places (one thread)."""
@@ -245,7 +270,8 @@ def couple_dofs(first: int, c: ComplexArrays, d: DofRoom, log: WriteLog, materia
             for k in range(1, 4):
                 if corners[k] == v:
                     own = k
-            up = spoke(c, corners, own)
+            spokes = spokes_of(c, corners)
+            up = spokes[own]
             volume = sixth * wp.dot(c.rest[v] - c.rest[corners[opposite_corner(own, 0)]], up)
             mass += wp.float64(0.25) * d.density * volume
             per = wp.float64(1.0) / (wp.float64(6.0) * volume)
@@ -259,22 +285,19 @@ def couple_dofs(first: int, c: ComplexArrays, d: DofRoom, log: WriteLog, materia
             for k in range(4):
                 if k != own:
                     other = d.row_of[corners[k]]
-                    at = int(0)
-                    while at < near and d.near[wp.min(at, near)] < other:
-                        at += 1
-                    if at == near or d.near[wp.min(at, near)] != other:
+                    at = d.near_place[other]
+                    if d.near_stamp[other] != d.numbers[SIMPLEX_STAMP]:
+                        at = near
                         if near + 1 >= d.near.shape[0]:
                             log.numbers[FULL] = 1
                             return
-                        j = near
-                        while j > at:
-                            d.near[j] = d.near[j - 1]
-                            d.near_weight[j] = d.near_weight[j - 1]
-                            j -= 1
+                        near += 1
+                        d.near_stamp[other] = d.numbers[SIMPLEX_STAMP]
+                        d.near_place[other] = at
                         d.near[at] = other
                         d.near_weight[at] = wp.float64(0.0)
-                        near += 1
-                    d.near_weight[at] = d.near_weight[at] + scale * wp.dot(up, spoke(c, corners, k))
+                    d.near_weight[at] = d.near_weight[at] + scale * wp.dot(up, spokes[k])
+        sort_neighbours(d, near)
         to = d.numbers[NEIGHBOURS]
         if to + near > material.weights.shape[0]:
             log.numbers[FULL] = 1

@@ -10,9 +10,15 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.bvh.lbvh import NOWHERE, MovingBox, TreeArrays, resting_box
+from tangere.bvh.lbvh import NOWHERE, Lanes, MovingBox, TreeArrays, resting_box
 from tangere.runtime import SOUND
-from tangere.soft.contact.cpu.simd_candidates import simd_box_of_three, simd_boxes_meet
+from tangere.soft.contact.cpu.simd_candidates import (
+    lay_in_lanes,
+    simd_box_of_three,
+    simd_boxes_meet,
+    simd_lanes_that_meet,
+    simd_three_meet,
+)
 from tangere.soft.incremental.cpu.face_update import CLUSTERS, FaceRoom
 from tangere.soft.incremental.cpu.wall_update import AROUND, CLUSTERS_AROUND, RING, STAMP, WallRoom
 from tangere.soft.model.assembled_bodies import STILL
@@ -20,9 +26,9 @@ from tangere.soft.safe_step.separating_direction import shortest_offset
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
-#: Places in `own_boxes` beyond those of eight faces: the box around them, that of another face, and of an edge.
-AROUND_ALL, OTHER, EDGE = wp.constant(8), wp.constant(9), wp.constant(10)
-OWN_BOXES = 11
+#: Places in `own_boxes` beyond those of eight faces: the box around them, that of another face, and of their edges.
+AROUND_ALL, OTHER, EDGES = wp.constant(8), wp.constant(9), wp.constant(10)
+OWN_BOXES = 10 + 3 * 8
 #: Directions that are tried before the shortest one is found.
 _TRIES = wp.constant(6)
 #: Heights along a direction of length 1 are right to this part of the largest coordinate, and far better.
@@ -83,37 +89,25 @@ def may_touch(u: int, v: int, a: int, b: int, c: int, here: wp.array[wp.vec3d], 
 
 
 @wp.func
-def ask(
-    u: int,
-    v: int,
-    a: int,
-    b: int,
-    c: int,
-    box: int,
-    own_boxes: wp.array[MovingBox],
-    boxes: wp.array[MovingBox],
-    counts: wp.array[int],
-    pairs: wp.array2d[int],
-):
-    """Lists an edge and a face that share no vertex, if their boxes meet; counts those there is no room for.
-
-    Structs would be copied for each call. `box`: which of `own_boxes` is that of the face.
-    """
+def share(u: int, v: int, a: int, b: int, c: int) -> bool:
+    """Whether an edge and a face have a vertex in common."""
     first = a == u or b == u or c == u
-    if first or a == v or b == v or c == v:
-        return
-    simd_box_of_three(boxes, u, v, v, own_boxes, EDGE)
-    if simd_boxes_meet(own_boxes, EDGE, own_boxes, box):
-        n = counts[0]
-        if n < pairs.shape[0]:
-            pairs[n, 0] = u
-            pairs[n, 1] = v
-            pairs[n, 2] = a
-            pairs[n, 3] = b
-            pairs[n, 4] = c
-            counts[0] = n + 1
-        else:
-            counts[1] = counts[1] + 1
+    return first or a == v or b == v or c == v
+
+
+@wp.func
+def note_pair(u: int, v: int, a: int, b: int, c: int, counts: wp.array[int], pairs: wp.array2d[int]):
+    """Lists an edge and a face; counts those there is no room for."""
+    n = counts[0]
+    if n < pairs.shape[0]:
+        pairs[n, 0] = u
+        pairs[n, 1] = v
+        pairs[n, 2] = a
+        pairs[n, 3] = b
+        pairs[n, 4] = c
+        counts[0] = n + 1
+    else:
+        counts[1] = counts[1] + 1
 
 
 @wp.func
@@ -182,7 +176,9 @@ def find_pairs(
     nodes: wp.array[MovingBox],
     boxes: wp.array[MovingBox],
     own_faces: wp.array[int],
+    own_edges: wp.array[wp.vec2i],
     own_boxes: wp.array[MovingBox],
+    own_lanes: wp.array[Lanes],
     here: wp.array[wp.vec3d],
     counts: wp.array[int],
     pairs: wp.array2d[int],
@@ -191,7 +187,7 @@ def find_pairs(
 
     Args:
         elsewhere: (f,) when each face was last put elsewhere.
-        own_faces, own_boxes: room for those of a cluster.
+        own_faces, own_edges, own_boxes, own_lanes: room for those of a cluster; edges that are asked, -1 for others.
         counts: pairs that are listed, and those there was no room for.
     """
     counts[0] = 0
@@ -212,9 +208,19 @@ def find_pairs(
             if elsewhere[f] == stamp:
                 own_faces[count] = f
                 simd_box_of_three(boxes, r.faces[3 * f], r.faces[3 * f + 1], r.faces[3 * f + 2], own_boxes, count)
-                around = wp.min(around, own_boxes[count])
+                for k in range(3):  # an edge between two of them is asked once
+                    owner = r.edge_face[r.face_edges[3 * f + k]]
+                    u = int(-1)
+                    v = r.faces[3 * f + (k + 1) % 3]
+                    if owner == f or elsewhere[owner] != stamp:
+                        u = r.faces[3 * f + k]
+                        simd_box_of_three(boxes, u, v, v, own_boxes, EDGES + 3 * count + k)
+                    own_edges[3 * count + k] = wp.vec2i(u, v)
                 count += 1
+        for i in range(count):
+            around = wp.min(around, own_boxes[i])
         own_boxes[AROUND_ALL] = around
+        lay_in_lanes(own_boxes, count, own_lanes)
         node = int(0)
         if count == 0:
             node = tree.skip.shape[0]
@@ -229,26 +235,28 @@ def find_pairs(
                     a = r.faces[3 * g]
                     b = r.faces[3 * g + 1]
                     c = r.faces[3 * g + 2]
-                    simd_box_of_three(boxes, a, b, c, own_boxes, OTHER)
-                    if simd_boxes_meet(own_boxes, AROUND_ALL, own_boxes, OTHER):
-                        for i in range(count):
-                            f = own_faces[i]
-                            if f != g and simd_boxes_meet(own_boxes, i, own_boxes, OTHER):
-                                for k in range(3):  # the edges of each, once, and the other
-                                    owner = r.edge_face[r.face_edges[3 * f + k]]
-                                    if owner == f or elsewhere[owner] != stamp:
-                                        u = r.faces[3 * f + k]
-                                        v = r.faces[3 * f + (k + 1) % 3]
-                                        ask(u, v, a, b, c, OTHER, own_boxes, boxes, counts, pairs)
-                                if elsewhere[g] != stamp:
-                                    p = r.faces[3 * f]
-                                    q = r.faces[3 * f + 1]
-                                    o = r.faces[3 * f + 2]
-                                    for k in range(3):
-                                        if r.edge_face[r.face_edges[3 * g + k]] == g:
-                                            u = r.faces[3 * g + k]
-                                            v = r.faces[3 * g + (k + 1) % 3]
-                                            ask(u, v, p, q, o, i, own_boxes, boxes, counts, pairs)
+                    meeting = simd_lanes_that_meet(boxes, a, b, c, own_boxes, AROUND_ALL, own_lanes, count)
+                    i = int(0)
+                    while meeting >> i != 0:
+                        f = own_faces[i]
+                        if ((meeting >> i) & 1) == 1 and f != g:
+                            for k in range(3):  # the edges of each, once, and the other
+                                u = own_edges[3 * i + k][0]
+                                v = own_edges[3 * i + k][1]
+                                if u >= 0 and not share(u, v, a, b, c):
+                                    if simd_three_meet(boxes, a, b, c, own_boxes, EDGES + 3 * i + k):
+                                        note_pair(u, v, a, b, c, counts, pairs)
+                            if elsewhere[g] != stamp:
+                                p = r.faces[3 * f]
+                                q = r.faces[3 * f + 1]
+                                o = r.faces[3 * f + 2]
+                                for k in range(3):
+                                    if r.edge_face[r.face_edges[3 * g + k]] == g:
+                                        u = r.faces[3 * g + k]
+                                        v = r.faces[3 * g + (k + 1) % 3]
+                                        if not share(u, v, p, q, o) and simd_three_meet(boxes, u, v, v, own_boxes, i):
+                                            note_pair(u, v, p, q, o, counts, pairs)
+                        i += 1
                 node = tree.skip[node]
 
 

@@ -25,7 +25,7 @@ from tangere.query.first_contact.rigid.conservative_advancement import (
 )
 from tangere.query.first_contact.rigid.culling import RecessionTable, culling_of, recedes
 from tangere.query.first_contact.rigid.traversal import COUNTERS, Candidate, EarliestHit, no_hit, solve_leaf
-from tangere.runtime import SOUND, launch, load
+from tangere.runtime import SOUND, captured, launch, load
 
 if TYPE_CHECKING:
     from tangere.query.first_contact.rigid.query_batch import RigidQueryBatch
@@ -125,9 +125,7 @@ class _FrontierSearch:
             load(kernel, device)  # nothing may be loaded while a graph is captured
         self._graph = None
         if device.is_cuda:
-            with wp.ScopedCapture(device) as capture:
-                self._launch_rounds()
-            self._graph = capture.graph
+            self._graph = captured(device, self._launch_rounds)
 
     def run(self, first: int, count: int) -> bool:
         """Search so many queries from `first` on; whether everything had room, else nothing is written."""
