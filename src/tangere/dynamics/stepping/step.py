@@ -42,6 +42,7 @@ from tangere.dynamics.stepping.jams import Jams
 from tangere.dynamics.stepping.options import FASTEST, WorldOptions
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import SLOW, Sleepers
+from tangere.dynamics.stepping.stalls import StalledMotors
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps
 from tangere.dynamics.stepping.walk_hits import WalkHits
 from tangere.dynamics.validation import overlapping_pairs, refuse_overlaps, refuse_sunken
@@ -134,6 +135,7 @@ class WorldStep:
         )
         self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
         self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
+        self._motors = StalledMotors(self.solver, self.rows, self.joints, self.solved, self.table.radius.numpy())
         self._strayed = False  #: whether the motion left joints far open
         self._closing = JointClosing(
             Solver(device=device, sweeps=options.sweeps, threads=options.threads), self.table, self.solved,
@@ -379,6 +381,7 @@ class WorldStep:
     def begin(self) -> None:
         """Begin a step: in one part, or in a few where the last one was made in many."""
         self.tally.begin()
+        self.joints.hold()
         self._impacts = []
         self._left = SPLIT**SPLITS
         self.split(max(self.level - 1, 0))
@@ -508,9 +511,16 @@ class WorldStep:
         Args:
             since: rows before this one have been solved for; see `Solver.solve`.
         """
+        self._motors.keep()
+        while not self._solve_once(with_placement, since):  # motors gave way
+            since = 0
+
+    def _solve_once(self, with_placement: bool, since: int) -> bool:
         wp.copy(self.solved.velocity, self.free)
         report = self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows, since)
         self._islands = 0 if report is None else report.islands
+        if self._motors.unsolved(report):
+            return False
         bounces = self.bouncing and self.rows.count > 0 and self._islands > 0 and self._flights.find(self._islands)
         if bounces:
             wp.copy(self.solved.velocity, self.free)
@@ -527,6 +537,8 @@ class WorldStep:
             self._add_motion.run()
         if self.joints.count and report is not None:
             self._strayed = self._closing.close()
+            return not self._motors.unclosed()
+        return True
 
     def _solve_speeds(self) -> None:
         """Velocities at the end once more, with rows as they are now; motions stay."""
