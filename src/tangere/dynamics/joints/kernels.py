@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.dynamics.inertia import stiffened
 from tangere.dynamics.rotations import rotation_vector, turn
 from tangere.dynamics.solver import JointRowArrays, contact_frame, vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, at_point, joined, linear_of
@@ -385,9 +386,7 @@ def slow_light_bodies(
     stiffness = h * stiffness  # impulses have one h already
     phase = wp.trace(stiffness * inverse)
     if phase > FOLLOWED:
-        more = (wp.float64(1.0) - FOLLOWED / phase) * stiffness
-        inverse = inverse * wp.inverse(one + more * inverse)
-        inverse_inertia[i] = wp.float64(0.5) * (inverse + wp.transpose(inverse))
+        inverse_inertia[i] = stiffened(inverse, (wp.float64(1.0) - FOLLOWED / phase) * stiffness)
     phase = h * stretched * mass
     if phase > FOLLOWED:
         inverse_mass[i] = mass / (wp.float64(1.0) + phase - FOLLOWED)

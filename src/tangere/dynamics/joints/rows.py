@@ -5,7 +5,8 @@ Method:   one row a direction. Points that must stay together have the second-or
           pendulum neither gains nor loses by the length of the step. What they are off by where the motion ends is
           moved back by rows linearised there (`place`), again until they are closed, which changes no velocities. A
           limit is an inequality with the gap to it, one for each end; a motor an equation whose impulse is bounded,
-          and one with compliance where it has to give way; a pull an equation with compliance, an implicit spring with critical damping.
+          with compliance where it has to give way; a pull an equation with compliance, an implicit spring with critical
+          damping.
           Tension swings light bodies to and fro faster than a step can follow: these get more inertia against impulses.
 Known as: bilateral constraints (Redon 2002, section 5.2.3); constraint force mixing (Smith 2004) for springs; nonlinear
           projection by Newton's method; geometric stiffness (Tournier et al. 2015; Andrews et al. 2017); mass scaling.
@@ -50,7 +51,7 @@ LEAST_ERROR, CLOSED = 1e-8, 1e-6
 #: Parts of the size by which a motion may leave joints open before it is made in smaller steps.
 STRAYED = 0.02
 #: Of the speed that a motor which gives way wants: it misses so much where it brings all that it moves to it in a step.
-GIVES = 1e-2
+GIVES = 0.1
 
 
 class JointRows:
@@ -386,9 +387,9 @@ class JointRows:
         return float(self._error.numpy()[: self.count].max()) > 10.0 * CLOSED * self._size
 
     @property
-    def strayed(self) -> bool:
-        """Whether a motion leaves them so far off that it is to be made in smaller steps."""
-        return self.error > STRAYED * self._size
+    def strayed(self) -> np.ndarray:
+        """(groups,) Whose motion leaves them so far off that it is to be made in smaller steps."""
+        return self.errors > STRAYED * self._size
 
     def together(self, part: np.ndarray) -> np.ndarray:
         """Parts of their motions that bodies go, where those that are joined with each other go equal ones."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import warp as wp
 
 from tangere.dynamics.contact.row_set import RowSet
 from tangere.dynamics.joints.rows import JointRows
@@ -64,9 +63,10 @@ class StalledMotors:
         speed = np.maximum(speed, joints.wished(size))
         return self._give_way(left > LEFT_OVER * speed / np.maximum(size, 1.0) + NOTHING)
 
-    def unclosed(self) -> bool:
-        """Whether they do because joints cannot be closed."""
-        return self._joints.may_stall and self._give_way(self._joints.open_groups)
+    def unclosed(self, strayed: np.ndarray, smallest: bool) -> bool:
+        """Whether they do because joints cannot be closed, or because even the smallest part of a step strayed."""
+        joints = self._joints
+        return joints.may_stall and self._give_way(joints.open_groups | (strayed & smallest))
 
     def _give_way(self, groups: np.ndarray) -> bool:
         if not self._joints.give_way(groups):

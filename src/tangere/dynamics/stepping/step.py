@@ -352,7 +352,7 @@ class WorldStep:
         if self.options.order == 2:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
         self.rows.keep()
-        self.tally.joints(self.joints.keep())
+        self.tally.joints(self.joints.keep(), self.joints.stalled)
         for velocity in (self.state.velocity, self.free):
             if not (np.abs(velocity.numpy()) < FASTEST).all():
                 raise InputError(f"step {self.steps}: a velocity is not finite")  # which `make_step` explains
@@ -506,16 +506,14 @@ class WorldStep:
             self._walk.set_gaps(gaps)
 
     def _solve(self, with_placement: bool = True, since: int = 0) -> None:
-        """Velocities from the free ones, then motions, then what moves contacts apart that are too near.
-
-        Args:
-            since: rows before this one have been solved for; see `Solver.solve`.
-        """
+        """Velocities from the free ones, then motions, then what moves contacts apart that are too near; `since`: see
+        `Solver.solve`."""
         self._motors.keep()
-        while not self._solve_once(with_placement, since):  # motors gave way
+        while not self._solve_once(with_placement, since):
             since = 0
 
     def _solve_once(self, with_placement: bool, since: int) -> bool:
+        """The same; whether no other motors had to give way, with which it is to be done again."""
         wp.copy(self.solved.velocity, self.free)
         report = self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows, since)
         self._islands = 0 if report is None else report.islands
@@ -537,7 +535,7 @@ class WorldStep:
             self._add_motion.run()
         if self.joints.count and report is not None:
             self._strayed = self._closing.close()
-            return not self._motors.unclosed()
+            return not self._motors.unclosed(self._closing.strayed, self.level == SPLITS)
         return True
 
     def _solve_speeds(self) -> None:
