@@ -153,6 +153,7 @@ class JointRows:
     def _lay_out(self) -> None:
         """Rows for everything there is, in a fixed order; impulses of what was there stay."""
         self.version += 1
+        self._laid_out = False  # until all is there
         before = dict(zip(self._labels, self.rows.impulse.numpy(), strict=False)) if self.count else {}
         specs: list[tuple[int, int, int]] = [(HELD, body, axis) for body, axis in self._held]  # type, of what, axis
         for number, joint in enumerate(self.joints):
@@ -164,10 +165,10 @@ class JointRows:
         pulled = list(self._pulls)
         specs += [(PULL, k, axis) for k in range(len(pulled)) for axis in range(3)]
         self._labels = specs
-        count = self.count = len(specs)
-        device = self._device
+        count, device = len(specs), self._device
         reserve(self.rows, max(count, 1), device)
         reserve(self.placing, max(count, 1), device)
+        self.count = count
         start = np.array([before.get(label, 0.0) for label in specs])
         if count:
             wp.copy(self.rows.impulse, wp.array(start, dtype=wp.float64, device=device), count=count)
@@ -200,6 +201,7 @@ class JointRows:
         self._group_of_row = self._group_of_rows(specs, pulled)
         self.may_stall = any(not always for _, _, always in self._motors.values())  #: whether motors want a speed
         self._lightness = self._lightness_of_groups()
+        self._laid_out = True
 
     def _sides_of_bodies(self, specs: list[tuple[int, int, int]]) -> Any:
         """Where rows of joints pull at bodies."""
@@ -422,6 +424,8 @@ class JointRows:
 
     def save(self) -> None:
         """Keep what a step overwrites."""
+        if not self._laid_out:  # whoever changed it last was interrupted
+            self._lay_out()
         self._saved.save([("impulse", self.rows.impulse)], self.count)
         self._saved.save([("coordinate", self._angle)], len(self.joints))
 

@@ -69,7 +69,7 @@ class StalledMotors:
         return joints.may_stall and self._give_way(joints.open_groups | (strayed & smallest))
 
     def _give_way(self, groups: np.ndarray) -> bool:
-        if not self._joints.give_way(groups):
+        if not groups.any() or not self._joints.give_way(groups):
             return False
         self._saved.restore([("joints", self._joints.rows.impulse), ("contacts", self._rows.arrays.impulse)])
         return True

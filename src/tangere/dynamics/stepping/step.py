@@ -475,8 +475,8 @@ class WorldStep:
     def _set_limits(self, pairs: int) -> None:
         listed = self._near_pairs.pairs
         if pairs > len(self._limits):
-            self._limits = wp.zeros(2 * pairs, dtype=wp.float64, device=self.device)
             self._limited = None
+            self._limits = wp.zeros(2 * pairs, dtype=wp.float64, device=self.device)
         if self._limited is not listed:
             arguments = [listed, self._way, self.distances, RUPTURE, self._limits]
             self._find_limits = PreparedLaunch(find_limits, arguments, self.device, grain=1024)
