@@ -37,7 +37,7 @@ from tangere.dynamics.stepping.closing import JointClosing
 from tangere.dynamics.stepping.energy_cap import EnergyCap
 from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impacts, impacts_of
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
-from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
+from tangere.dynamics.stepping.gather import PairLimits, add_motion, find_reach
 from tangere.dynamics.stepping.jams import Jams
 from tangere.dynamics.stepping.options import FASTEST, WorldOptions
 from tangere.dynamics.stepping.report import StepTally
@@ -226,8 +226,7 @@ class WorldStep:
         self._gaps.count = wp.zeros(1, dtype=wp.int32, device=device)
         self._gaps.beyond = 2.0 * RUPTURE * options.security + options.kept
         self._no_gaps = wp.zeros(1, dtype=wp.float64, device=device)
-        self._limits = wp.zeros(64, dtype=wp.float64, device=device)
-        self._limited: wp.array | None = None
+        self._limits = PairLimits(way, self.distances, RUPTURE, device)
 
     # -- phases --------------------------------------------------------------------------------------------------------
 
@@ -257,8 +256,9 @@ class WorldStep:
             self.tally.pairs += self.analytic.gather(self._way.numpy(), ~self.sleepers.asleep)
 
     def _gather_pairs(self, pairs: int) -> None:
-        self._set_limits(pairs)
-        found = self.near.find(self._near_pairs.pairs[:pairs], self.state.rotation, self.origin, self._limits[:pairs])
+        listed = self._near_pairs.pairs[:pairs]
+        limits = self._limits.of(self._near_pairs.pairs, pairs)
+        found = self.near.find(listed, self.state.rotation, self.origin, limits)
         self._found = found  # whose arrays the walk reads
         self._use_gaps(pairs, found.results.least)
         chosen = reduce(found, self._size, CONTACTS_PER_PAIR)
@@ -471,17 +471,6 @@ class WorldStep:
         self._checked = True
 
     # -- parts of phases -----------------------------------------------------------------------------------------------
-
-    def _set_limits(self, pairs: int) -> None:
-        listed = self._near_pairs.pairs
-        if pairs > len(self._limits):
-            self._limited = None
-            self._limits = wp.zeros(2 * pairs, dtype=wp.float64, device=self.device)
-        if self._limited is not listed:
-            arguments = [listed, self._way, self.distances, RUPTURE, self._limits]
-            self._find_limits = PreparedLaunch(find_limits, arguments, self.device, grain=1024)
-            self._limited = listed
-        self._find_limits(pairs)
 
     def _add_near_hits(self, pairs: np.ndarray, times: np.ndarray) -> None:
         """Rows of all that is near where pairs of bodies meet, or may be so in what is left of the step."""
