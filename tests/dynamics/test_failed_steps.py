@@ -6,9 +6,12 @@ import signal
 
 import numpy as np
 import pytest
+import warp as wp
 
 import tangere as tg
 from tangere.dynamics import Body, World
+from tangere.dynamics.solver import RigidBodyArrays
+from tangere.dynamics.solver.growing_struct import GrowingStruct
 
 PHASES = ("predict", "gather", "respond", "walk", "truncate", "record")
 
@@ -102,3 +105,61 @@ def test_a_step_that_is_interrupted_anywhere_has_never_been():
         signal.signal(signal.SIGALRM, old)
     assert stopped > 5
     assert not different(told(undisturbed), told(world))
+
+
+def wall(count):
+    """Boxes in a row on the ground, that touch each other."""
+    bodies = [Body(tg.generate.box((20.0, 4.0, 0.1)), at(z=-0.05), fixed=True)]
+    box = tg.generate.box((0.2, 0.3, 0.4))
+    bodies += [Body(box, at(0.2002 * k - 4.0, 0.0, 0.2001), spin=[0.0, 0.1, 0.0]) for k in range(count)]
+    return World(bodies, device="cpu")
+
+
+def test_a_step_that_is_interrupted_while_arrays_grow_leaves_none_too_small(monkeypatch):
+    """Many contacts at once: every time that room is made, it is interrupted once, and the step tried again."""
+    world, undisturbed, zeros, calls = wall(40), wall(40), wp.zeros, [0, 1]
+
+    def interrupted(*given, **options):
+        calls[0] += 1
+        if calls[0] == calls[1]:
+            raise KeyboardInterrupt
+        return zeros(*given, **options)
+
+    stopped, done = 0, False
+    while not done:
+        calls[0], calls[1] = 0, stopped + 1
+        monkeypatch.setattr(wp, "zeros", interrupted)
+        before = told(world)
+        try:
+            world.step()
+            done = True
+        except KeyboardInterrupt:
+            stopped += 1
+            assert not different(before, told(world))
+        monkeypatch.setattr(wp, "zeros", zeros)
+    undisturbed.step()
+    assert stopped > 10
+    for made in (world, undisturbed):
+        made.run(steps=3)
+    assert not different(told(undisturbed), told(world))
+
+
+@pytest.mark.parametrize("stop", range(1, 4))
+def test_a_struct_whose_growth_is_interrupted_has_the_room_it_tells(monkeypatch, stop):
+    growing, zeros, calls = GrowingStruct(RigidBodyArrays(), wp.get_device("cpu"), lambda name: "bodies"), wp.zeros, [0]
+    growing.reserve(bodies=20)
+    version = growing.version
+
+    def interrupted(*given, **options):
+        calls[0] += 1
+        if calls[0] == stop:
+            raise KeyboardInterrupt
+        return zeros(*given, **options)
+
+    monkeypatch.setattr(wp, "zeros", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        growing.reserve(bodies=1000)
+    monkeypatch.setattr(wp, "zeros", zeros)
+    assert growing.version == version
+    growing.reserve(bodies=900)
+    assert all(len(getattr(growing.struct, name)) >= 900 for name in RigidBodyArrays.vars)

@@ -32,6 +32,33 @@ def meeting_pairs(world: World, ignored: set[tuple[int, int]] = frozenset()) -> 
     return found
 
 
+def joint_error(world: World, size: float = 1.0) -> float:
+    """How far points, axes, turns and coordinates of joints are off, at most, from poses alone [sizes or rad]."""
+    worst, poses = 0.0, world.poses
+    for joint in world.joints:
+        a, b = poses[joint.body_a], np.eye(4) if joint.body_b < 0 else poses[joint.body_b]
+        apart = a[:3, :3] @ joint.anchor_a + a[:3, 3] - b[:3, :3] @ joint.anchor_b - b[:3, 3]
+        axis = b[:3, :3] @ joint.axis_b
+        turned = a[:3, :3] @ joint.relative.T @ b[:3, :3].T
+        low, high = joint.limits
+        if joint.kind == "slider":
+            way = float(axis @ apart)
+            worst = max(worst, (low - way) / size, (way - high) / size)
+            apart = apart - axis * way
+        if joint.kind == "distance":
+            apart = np.linalg.norm(apart) - joint.length
+        worst = max(worst, float(np.linalg.norm(apart)) / size)
+        if joint.kind in ("hinge", "slider"):
+            worst = max(worst, float(np.linalg.norm(np.cross(axis, a[:3, :3] @ joint.axis_a))))
+        if joint.kind in ("weld", "slider"):
+            worst = max(worst, float(np.abs(turned - np.eye(3)).max()))
+        if joint.kind == "hinge" and np.isfinite(low):
+            sine = 0.5 * axis @ [turned[k - 1, k - 2] - turned[k - 2, k - 1] for k in range(3)]
+            angle = np.arctan2(sine, 0.5 * (np.trace(turned) - 1.0))
+            worst = max(worst, low - angle, angle - high)
+    return worst
+
+
 def _placed(body: Body, pose: np.ndarray) -> Any:
     """A body where it is: by its formula, or its mesh."""
     return body.mesh.moving(Rest(pose)) if body.analytic is None else body.analytic.at(pose @ body.offset)

@@ -71,12 +71,14 @@ class BodyPairs:
         self._count = PreparedLaunch(count_pairs, [*self._about, self._counts], device, grain=64)
         self._scan = PreparedLaunch(scan_serially, [self._counts, self._starts], device, serial=True)
         self._total = self._starts.numpy() if device.is_cpu else None
-        self.pairs: wp.array = wp.zeros(ROOM, dtype=wp.vec2i, device=device)  #: with room for more than there are
+        self.pairs: wp.array = wp.zeros(0, dtype=wp.vec2i, device=device)  #: with room for more than there are
         self.count = 0  #: of pairs
-        self._prepare_fill()
+        self._prepare_fill(ROOM)
 
-    def _prepare_fill(self) -> None:
-        self._fill = PreparedLaunch(fill_pairs, [*self._about, self._starts, self.pairs], self._device, grain=64)
+    def _prepare_fill(self, room: int) -> None:
+        pairs = wp.zeros(room, dtype=wp.vec2i, device=self._device)
+        self._fill = PreparedLaunch(fill_pairs, [*self._about, self._starts, pairs], self._device, grain=64)
+        self.pairs = pairs  # last: there is a launch that knows its room, also where this is interrupted
 
     def find(self) -> int:
         """List the pairs of the motion as it is now; how many there are."""
@@ -90,8 +92,7 @@ class BodyPairs:
             starts, self.count = offsets(self._counts)
             wp.copy(self._starts, starts, count=bodies)
         if self.count > len(self.pairs):
-            self.pairs = wp.zeros(2 * self.count, dtype=wp.vec2i, device=self._device)
-            self._prepare_fill()
+            self._prepare_fill(2 * self.count)
         if self.count:
             self._fill(bodies)
         return self.count

@@ -85,6 +85,7 @@ class RowSet:
             return
         device = self._device
         self.version += 1
+        self._room = 0  # until all is there: who interrupts this finds launches over arrays that are gone
         for rows in (self.arrays, self.facts, self.placing, self._kept):
             reserve(rows, count, device)
         for name in ("body_a", "body_b", "arm_a", "arm_b", "frame"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.dynamics.inertia import stiffened
 from tangere.dynamics.rotations import rotation_vector, turn
 from tangere.dynamics.solver import JointRowArrays, contact_frame, vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, at_point, joined, linear_of
@@ -41,6 +42,7 @@ class JointTable:
     speed: wp.array[wp.float64]
     least_force: wp.array[wp.float64]
     most_force: wp.array[wp.float64]
+    give: wp.array[wp.float64]  # compliance of motors that give way; 0: of those that do not
     pull_body: wp.array[int]
     pull_point: wp.array[wp.vec3d]
     pull_to: wp.array[wp.vec3d]
@@ -233,6 +235,7 @@ def make_joint_rows(
             bias = -data.speed[j]
             lower = dt * data.least_force[j]
             upper = dt * data.most_force[j]
+            compliance = data.give[j]
         elif type == _LIMIT:
             if data.axis[i] == 0:
                 bias = wp.max(row.wrong, zero) / dt
@@ -280,7 +283,10 @@ def place_joint_rows(
     jacobian_b = rows.jacobian_b[i]
     wrong = wp.float64(0.0)
     missed = wp.float64(0.0)
-    if type == _PULL or (type == _MOTOR and rows.upper[i] < HIGHEST):  # a motor without limit keeps what it has gone
+    keeps = bool(True)  # a motor without limit keeps what it has gone, unless it gives way
+    if type == _MOTOR:
+        keeps = rows.upper[i] == HIGHEST and data.give[j] == zero
+    if type == _PULL or not keeps:
         lower = zero
         upper = zero
     elif type != _HELD:
@@ -380,9 +386,7 @@ def slow_light_bodies(
     stiffness = h * stiffness  # impulses have one h already
     phase = wp.trace(stiffness * inverse)
     if phase > FOLLOWED:
-        more = (wp.float64(1.0) - FOLLOWED / phase) * stiffness
-        inverse = inverse * wp.inverse(one + more * inverse)
-        inverse_inertia[i] = wp.float64(0.5) * (inverse + wp.transpose(inverse))
+        inverse_inertia[i] = stiffened(inverse, (wp.float64(1.0) - FOLLOWED / phase) * stiffness)
     phase = h * stretched * mass
     if phase > FOLLOWED:
         inverse_mass[i] = mass / (wp.float64(1.0) + phase - FOLLOWED)

@@ -4,8 +4,9 @@ Question: what do joints, limits, motors, held axes and pulls ask of the velocit
 Method:   one row a direction. Points that must stay together have the second-order term of their arms, so that a
           pendulum neither gains nor loses by the length of the step. What they are off by where the motion ends is
           moved back by rows linearised there (`place`), again until they are closed, which changes no velocities. A
-          limit is an inequality with the gap to it, one for each end; a motor an equation whose impulse is bounded; a
-          pull an equation with compliance, an implicit spring with critical damping.
+          limit is an inequality with the gap to it, one for each end; a motor an equation whose impulse is bounded,
+          with compliance where it has to give way; a pull an equation with compliance, an implicit spring with critical
+          damping.
           Tension swings light bodies to and fro faster than a step can follow: these get more inertia against impulses.
 Known as: bilateral constraints (Redon 2002, section 5.2.3); constraint force mixing (Smith 2004) for springs; nonlinear
           projection by Newton's method; geometric stiffness (Tournier et al. 2015; Andrews et al. 2017); mass scaling.
@@ -49,6 +50,8 @@ from tangere.runtime import PreparedLaunch, launch
 LEAST_ERROR, CLOSED = 1e-8, 1e-6
 #: Parts of the size by which a motion may leave joints open before it is made in smaller steps.
 STRAYED = 0.02
+#: Of the speed that a motor which gives way wants: it misses so much where it brings all that it moves to it in a step.
+GIVES = 0.1
 
 
 class JointRows:
@@ -86,6 +89,7 @@ class JointRows:
         self._size = float(np.median([body.mesh.extent for body in bodies if body.ground is None] or [1.0]))
         self.joints: list[WorldJoint] = []
         self._motors: dict[int, tuple[float, float, bool]] = {}  #: by joint: speed, force, whether always
+        self._stalled = np.zeros(0, bool)  #: (joints,) whose motors give way
         self._pulls: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}  #: by body: point, to, stiffness
         self.rows: Any = JointRowArrays()
         self.placing: Any = JointRowArrays()
@@ -149,6 +153,7 @@ class JointRows:
     def _lay_out(self) -> None:
         """Rows for everything there is, in a fixed order; impulses of what was there stay."""
         self.version += 1
+        self._laid_out = False  # until all is there
         before = dict(zip(self._labels, self.rows.impulse.numpy(), strict=False)) if self.count else {}
         specs: list[tuple[int, int, int]] = [(HELD, body, axis) for body, axis in self._held]  # type, of what, axis
         for number, joint in enumerate(self.joints):
@@ -160,10 +165,10 @@ class JointRows:
         pulled = list(self._pulls)
         specs += [(PULL, k, axis) for k in range(len(pulled)) for axis in range(3)]
         self._labels = specs
-        count = self.count = len(specs)
-        device = self._device
+        count, device = len(specs), self._device
         reserve(self.rows, max(count, 1), device)
         reserve(self.placing, max(count, 1), device)
+        self.count = count
         start = np.array([before.get(label, 0.0) for label in specs])
         if count:
             wp.copy(self.rows.impulse, wp.array(start, dtype=wp.float64, device=device), count=count)
@@ -194,6 +199,9 @@ class JointRows:
         )
         self.group, self.groups = self._groups()  #: (bodies,) which are joined with each other, -1: none; how many
         self._group_of_row = self._group_of_rows(specs, pulled)
+        self.may_stall = any(not always for _, _, always in self._motors.values())  #: whether motors want a speed
+        self._lightness = self._lightness_of_groups()
+        self._laid_out = True
 
     def _sides_of_bodies(self, specs: list[tuple[int, int, int]]) -> Any:
         """Where rows of joints pull at bodies."""
@@ -248,12 +256,25 @@ class JointRows:
             elif kind == PULL:
                 group = self.group[pulled[item]]
             else:
-                joint = self.joints[item]
-                group = self.group[joint.body_a]
-                if group < 0 and joint.body_b >= 0:
-                    group = self.group[joint.body_b]
+                group = self._group_of(item)
             found.append(group if group >= 0 else self.groups)
         return np.array(found, int)
+
+    def _group_of(self, number: int) -> int:
+        """The group of the bodies of a joint."""
+        joint = self.joints[number]
+        group = int(self.group[joint.body_a])
+        return int(self.group[joint.body_b]) if group < 0 and joint.body_b >= 0 else group
+
+    def _lightness_of_groups(self) -> np.ndarray:
+        """(joints,) one over the mass, or the inertia, that the motor of a joint moves at most."""
+        mass, length = np.zeros(self.groups), np.zeros(self.groups)
+        joined = self.group >= 0
+        np.add.at(mass, self.group[joined], self._table.mass.numpy()[joined])
+        np.add.at(length, self.group[joined], 2.0 * self._table.radius.numpy()[joined])
+        group = np.array([self._group_of(k) for k in range(len(self.joints))], int)
+        slides = np.array([joint.kind == "slider" for joint in self.joints], bool)
+        return 1.0 / (mass[group] * np.where(slides, 1.0, length[group] ** 2))
 
     def _table_of(self, specs: list[tuple[int, int, int]], pulled: list[int]) -> Any:
         device, joints = self._device, self.joints
@@ -286,6 +307,8 @@ class JointRows:
         data.speed = numbers([0.0 if always else speed for speed, _, always in motors])
         data.least_force = numbers([force if always else -force for _, force, always in motors])
         data.most_force = numbers([force for _, force, _ in motors])
+        self._stalled = np.zeros(len(joints), bool)
+        data.give = numbers([0.0] * len(joints))
         data.pull_body = wp.array(_filled(pulled).astype(np.int32), dtype=wp.int32, device=device)
         pulls = [self._pulls[body] for body in pulled]
         data.pull_point = vectors(
@@ -302,6 +325,38 @@ class JointRows:
         self._make(self.count)
         if self.joints:
             self._slow(len(self._moves))
+
+    def hold(self) -> None:
+        """No motor gives way."""
+        if self._stalled.any():
+            self._stalled[:] = False
+            self._data.give.zero_()
+
+    def give_way(self, groups: np.ndarray) -> bool:
+        """Motors of these groups give way from now on; whether any does that did not before."""
+        wishing = [k for k, (_, _, always) in self._motors.items() if not always]
+        new = [k for k in wishing if groups[self._group_of(k)] and not self._stalled[k]]
+        if not new:
+            return False
+        self._stalled[new] = True
+        self._data.give.assign(np.where(self._stalled, GIVES * self._lightness, 0.0))
+        self._make(self.count)
+        return True
+
+    @property
+    def stalled(self) -> tuple[str, ...]:
+        """Names of the joints whose motors give way."""
+        return tuple(self.joints[k].name for k in np.flatnonzero(self._stalled))
+
+    def wished(self, size: np.ndarray) -> np.ndarray:
+        """(groups,) the fastest that motors want, at half the sizes of what is joined [m/s]."""
+        found = np.zeros(self.groups)
+        for number, (speed, _, always) in self._motors.items():
+            group = self._group_of(number)
+            if not always:
+                lever = 1.0 if self.joints[number].kind == "slider" else size[group]
+                found[group] = max(found[group], abs(speed) * lever)
+        return found
 
     def place(self) -> None:
         """The rows that move back what is wrong after the motion; `error` is by how much it is so [m], and `errors` in
@@ -334,9 +389,9 @@ class JointRows:
         return float(self._error.numpy()[: self.count].max()) > 10.0 * CLOSED * self._size
 
     @property
-    def strayed(self) -> bool:
-        """Whether a motion leaves them so far off that it is to be made in smaller steps."""
-        return self.error > STRAYED * self._size
+    def strayed(self) -> np.ndarray:
+        """(groups,) Whose motion leaves them so far off that it is to be made in smaller steps."""
+        return self.errors > STRAYED * self._size
 
     def together(self, part: np.ndarray) -> np.ndarray:
         """Parts of their motions that bodies go, where those that are joined with each other go equal ones."""
@@ -369,6 +424,8 @@ class JointRows:
 
     def save(self) -> None:
         """Keep what a step overwrites."""
+        if not self._laid_out:  # whoever changed it last was interrupted
+            self._lay_out()
         self._saved.save([("impulse", self.rows.impulse)], self.count)
         self._saved.save([("coordinate", self._angle)], len(self.joints))
 

@@ -187,6 +187,7 @@ class Solver(NonCopyable):
             launches["contacts"](count)
             launches["joints"](joint_count)
             if since != self._host_since:
+                self._host_since = -1  # unknown, where this is interrupted
                 self._since.fill_(since)
                 self._host_since = since
             sweeps = launches["sweeps"]

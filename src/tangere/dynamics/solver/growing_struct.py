@@ -3,6 +3,8 @@
 Question: when do arrays that are used again from step to step have to be replaced by larger ones?
 Method:   every array belongs to a count (bodies, contacts, …). A count beyond its room gets twice what it needs;
           `version` tells that addresses have changed, so that launches prepared over them are prepared anew.
+Sound:    whoever interrupts it (Ctrl-C) leaves arrays with the room that is known, and no launch over arrays that are
+          gone.
 """
 
 from __future__ import annotations
@@ -34,13 +36,17 @@ class GrowingStruct:
         grown = [name for name, count in counts.items() if count > room.get(name, -1)]
         if not grown:
             return
-        for count in grown:
-            room[count] = max(2 * counts[count], 16)
-        for name, count, dtype in self._fields:
-            if count in grown:
-                setattr(self.struct, name, wp.zeros(room[count], dtype=dtype, device=self._device))
-        self.version += 1
+        larger = {count: max(2 * counts[count], 16) for count in grown}
+        arrays = [
+            (name, wp.zeros(larger[count], dtype=dtype, device=self._device))
+            for name, count, dtype in self._fields
+            if count in larger
+        ]
+        self.version += 1  # before any array goes
         self.__dict__.pop("_views", None)
+        for name, array in arrays:
+            setattr(self.struct, name, array)
+        room.update(larger)
 
     def read(self, name: str, count: int) -> np.ndarray:
         """The first elements of an array; on CPU a view that may be written."""

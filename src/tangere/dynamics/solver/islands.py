@@ -54,6 +54,7 @@ class Islands:
         self._key: tuple = ()
         self._serial: PreparedLaunch | None = None
         self._counts = wp.zeros(3, dtype=wp.int32, device=device)
+        self._host_counts = self._counts.numpy()
 
     @property
     def arrays(self) -> IslandArrays:
@@ -100,7 +101,6 @@ class Islands:
         if self._serial is None or key != self._key:
             arguments = [bodies, contacts, joints, self._counts, self.arrays]
             self._serial, self._key = PreparedLaunch(_find_in_order, arguments, self.device, serial=True), key
-            self._host_counts = self._counts.numpy()
         self._host_counts[:] = counts
         self._serial(1)
         islands, bad = self.read("count", 2)

@@ -120,7 +120,7 @@ class OneBodyProjection(NonCopyable):
         kinds |= {"factor": (1, mat66d), "unit": (room, vec6d), "gap": (room, wp.float64), "scale": (room, wp.float64)}
         kinds |= {"pool": (room, wp.int32)}
         kinds |= {"motion": (1, vec6d), "impulse": (room, wp.float64), "status": (1, wp.int32)}
-        self._room = room
+        self._room = 0
         self._on_host = {name: wp.zeros(n, dtype=kind, device=self._host) for name, (n, kind) in kinds.items()}
         self._on_device = self._on_host
         if self._device.is_cuda:
@@ -128,6 +128,7 @@ class OneBodyProjection(NonCopyable):
         self._columns = {name: array.numpy() for name, array in self._on_host.items()}
         self._write_metric()
         self._launch = PreparedLaunch(_project, list(self._on_device.values()), self._device, dim=1, serial=True)
+        self._room = room
 
 
 @wp.struct

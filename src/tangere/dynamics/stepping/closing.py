@@ -17,6 +17,7 @@ import numpy as np
 import warp as wp
 
 from tangere.dynamics.contact.row_set import RowSet
+from tangere.dynamics.inertia import stiffened
 from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.rotations import nearest_branch, rotation_vector, turn
 from tangere.dynamics.solver import RigidBodyArrays, Solver, vec6d
@@ -70,6 +71,7 @@ class JointClosing:
         self._add = PreparedLaunch(
             add_closing, [self._bodies.velocity, self._part, table, dt, motion], device, dim=count, grain=512
         )
+        self.strayed = np.zeros(0, bool)  #: (groups,) whose motion had left joints far open
         self._version = -1
 
     def close(self) -> bool:
@@ -78,7 +80,8 @@ class JointClosing:
         What is open already where the step begins contradicts itself: smaller steps do not help."""
         joints = self._joints
         joints.place()
-        strayed = joints.strayed
+        self.strayed = joints.strayed
+        strayed = bool(self.strayed.any())
         if not joints.misplaced:
             return strayed
         if self._version != joints.version:
@@ -145,8 +148,7 @@ def stiffen_rotations(
     inverse = inverse_inertia[i]
     more = much[i]
     if more > wp.float64(0.0):
-        inverse = inverse * wp.inverse(wp.identity(n=3, dtype=wp.float64) + more * inverse)
-        inverse = wp.float64(0.5) * (inverse + wp.transpose(inverse))
+        inverse = stiffened(inverse, more * wp.identity(n=3, dtype=wp.float64))
     result[i] = inverse
 
 

@@ -13,9 +13,34 @@ import warp as wp
 from tangere.dynamics.contact.rows import Distances
 from tangere.dynamics.solver import vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, linear_of
-from tangere.runtime import SOUND
+from tangere.runtime import SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
+
+
+class PairLimits:
+    """Within what distance the features of pairs of bodies are gathered, in room that is kept.
+
+    Args:
+        way: how far each body may go.
+        rupture: security distances beyond that.
+    """
+
+    def __init__(self, way: wp.array, distances: Distances, rupture: float, device: wp.Device) -> None:
+        self._about, self._device = [way, distances, rupture], device
+        self._limits = wp.zeros(64, dtype=wp.float64, device=device)
+        self._limited: wp.array | None = None
+
+    def of(self, listed: wp.array, count: int) -> wp.array:
+        """(count,) of the first listed pairs."""
+        if count > len(self._limits):
+            self._limited = None  # first: who interrupts this leaves no launch over less room
+            self._limits = wp.zeros(2 * count, dtype=wp.float64, device=self._device)
+        if self._limited is not listed:
+            self._find = PreparedLaunch(find_limits, [listed, *self._about, self._limits], self._device, grain=1024)
+            self._limited = listed
+        self._find(count)
+        return self._limits[:count]
 
 
 @wp.func

@@ -38,11 +38,22 @@ def make_step(step: WorldStep, phases: dict[str, Callable[[WorldStep], None]]) -
                     seconds[name] += time.perf_counter() - began
         except BaseException as error:
             told = _explained(error, step)
-            step.restore()
+            _restore(step)
             if told is not error:
                 raise told from error
             raise
     return seconds
+
+
+def _restore(step: WorldStep) -> None:
+    """Undo a step, also while Ctrl-C is pressed again and again."""
+    done = False
+    while not done:
+        try:
+            step.restore()
+            done = True
+        except KeyboardInterrupt:  # what stopped the step is raised when it is undone
+            continue
 
 
 def _explained(error: BaseException, step: WorldStep) -> BaseException:

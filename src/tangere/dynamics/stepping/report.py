@@ -25,6 +25,7 @@ class WorldTruncation:
     parts: int = 1  #: that the last step was made in, because what it hit could not be solved for in one
     joint_error: float = 0.0  #: how far joints are off their places after the last step, and over their limits [m]
     worst_joint_error: float = 0.0  #: the same, of all steps since the start [m]
+    stalled: tuple[str, ...] = ()  #: joints whose motors gave way in the last step, to what they contradicted
 
     def __bool__(self) -> bool:
         return bool(self.bodies)
@@ -45,6 +46,7 @@ class StepTally:
     all_lost_time: float = 0.0
     joint_error: float = 0.0
     worst_joint_error: float = 0.0
+    stalled: tuple[str, ...] = ()
 
     def begin(self) -> None:
         """Another step."""
@@ -57,9 +59,9 @@ class StepTally:
         self.lost_time += dt * float((1.0 - part).sum())
         self.parts += 1
 
-    def joints(self, error: float) -> None:
-        """How far joints are off after a part of the step."""
-        self.joint_error = error
+    def joints(self, error: float, stalled: tuple[str, ...]) -> None:
+        """How far joints are off after a part of the step, and whose motors gave way in it or before."""
+        self.joint_error, self.stalled = error, stalled
 
     def end(self) -> None:
         """The step is done: what it held back counts."""
@@ -82,4 +84,5 @@ class StepTally:
             self.parts,
             self.joint_error,
             self.worst_joint_error,
+            self.stalled,
         )

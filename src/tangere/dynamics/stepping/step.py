@@ -37,11 +37,12 @@ from tangere.dynamics.stepping.closing import JointClosing
 from tangere.dynamics.stepping.energy_cap import EnergyCap
 from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impacts, impacts_of
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
-from tangere.dynamics.stepping.gather import add_motion, find_limits, find_reach
+from tangere.dynamics.stepping.gather import PairLimits, add_motion, find_reach
 from tangere.dynamics.stepping.jams import Jams
 from tangere.dynamics.stepping.options import FASTEST, WorldOptions
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import SLOW, Sleepers
+from tangere.dynamics.stepping.stalls import StalledMotors
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps
 from tangere.dynamics.stepping.walk_hits import WalkHits
 from tangere.dynamics.validation import overlapping_pairs, refuse_overlaps, refuse_sunken
@@ -134,6 +135,7 @@ class WorldStep:
         )
         self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
         self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
+        self._motors = StalledMotors(self.solver, self.rows, self.joints, self.solved, self.table.radius.numpy())
         self._strayed = False  #: whether the motion left joints far open
         self._closing = JointClosing(
             Solver(device=device, sweeps=options.sweeps, threads=options.threads), self.table, self.solved,
@@ -224,8 +226,7 @@ class WorldStep:
         self._gaps.count = wp.zeros(1, dtype=wp.int32, device=device)
         self._gaps.beyond = 2.0 * RUPTURE * options.security + options.kept
         self._no_gaps = wp.zeros(1, dtype=wp.float64, device=device)
-        self._limits = wp.zeros(64, dtype=wp.float64, device=device)
-        self._limited: wp.array | None = None
+        self._limits = PairLimits(way, self.distances, RUPTURE, device)
 
     # -- phases --------------------------------------------------------------------------------------------------------
 
@@ -255,8 +256,9 @@ class WorldStep:
             self.tally.pairs += self.analytic.gather(self._way.numpy(), ~self.sleepers.asleep)
 
     def _gather_pairs(self, pairs: int) -> None:
-        self._set_limits(pairs)
-        found = self.near.find(self._near_pairs.pairs[:pairs], self.state.rotation, self.origin, self._limits[:pairs])
+        listed = self._near_pairs.pairs[:pairs]
+        limits = self._limits.of(self._near_pairs.pairs, pairs)
+        found = self.near.find(listed, self.state.rotation, self.origin, limits)
         self._found = found  # whose arrays the walk reads
         self._use_gaps(pairs, found.results.least)
         chosen = reduce(found, self._size, CONTACTS_PER_PAIR)
@@ -350,7 +352,7 @@ class WorldStep:
         if self.options.order == 2:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
         self.rows.keep()
-        self.tally.joints(self.joints.keep())
+        self.tally.joints(self.joints.keep(), self.joints.stalled)
         for velocity in (self.state.velocity, self.free):
             if not (np.abs(velocity.numpy()) < FASTEST).all():
                 raise InputError(f"step {self.steps}: a velocity is not finite")  # which `make_step` explains
@@ -379,6 +381,7 @@ class WorldStep:
     def begin(self) -> None:
         """Begin a step: in one part, or in a few where the last one was made in many."""
         self.tally.begin()
+        self.joints.hold()
         self._impacts = []
         self._left = SPLIT**SPLITS
         self.split(max(self.level - 1, 0))
@@ -469,17 +472,6 @@ class WorldStep:
 
     # -- parts of phases -----------------------------------------------------------------------------------------------
 
-    def _set_limits(self, pairs: int) -> None:
-        listed = self._near_pairs.pairs
-        if pairs > len(self._limits):
-            self._limits = wp.zeros(2 * pairs, dtype=wp.float64, device=self.device)
-            self._limited = None
-        if self._limited is not listed:
-            arguments = [listed, self._way, self.distances, RUPTURE, self._limits]
-            self._find_limits = PreparedLaunch(find_limits, arguments, self.device, grain=1024)
-            self._limited = listed
-        self._find_limits(pairs)
-
     def _add_near_hits(self, pairs: np.ndarray, times: np.ndarray) -> None:
         """Rows of all that is near where pairs of bodies meet, or may be so in what is left of the step."""
         way, options = self._way.numpy(), self.options
@@ -503,14 +495,19 @@ class WorldStep:
             self._walk.set_gaps(gaps)
 
     def _solve(self, with_placement: bool = True, since: int = 0) -> None:
-        """Velocities from the free ones, then motions, then what moves contacts apart that are too near.
+        """Velocities from the free ones, then motions, then what moves contacts apart that are too near; `since`: see
+        `Solver.solve`."""
+        self._motors.keep()
+        while not self._solve_once(with_placement, since):
+            since = 0
 
-        Args:
-            since: rows before this one have been solved for; see `Solver.solve`.
-        """
+    def _solve_once(self, with_placement: bool, since: int) -> bool:
+        """The same; whether no other motors had to give way, with which it is to be done again."""
         wp.copy(self.solved.velocity, self.free)
         report = self._solved(self.solver, self.solved, self.rows.arrays, self.joints.rows, since)
         self._islands = 0 if report is None else report.islands
+        if self._motors.unsolved(report):
+            return False
         bounces = self.bouncing and self.rows.count > 0 and self._islands > 0 and self._flights.find(self._islands)
         if bounces:
             wp.copy(self.solved.velocity, self.free)
@@ -527,6 +524,8 @@ class WorldStep:
             self._add_motion.run()
         if self.joints.count and report is not None:
             self._strayed = self._closing.close()
+            return not self._motors.unclosed(self._closing.strayed, self.level == SPLITS)
+        return True
 
     def _solve_speeds(self) -> None:
         """Velocities at the end once more, with rows as they are now; motions stay."""

@@ -99,7 +99,7 @@ class CertifiedWalk:
         self._make_room(64)
 
     def _make_room(self, count: int) -> None:
-        device, self._room = self._device, count
+        device, self._room = self._device, 0  # until all is there, also where this is interrupted
         self._ask = wp.zeros(count, dtype=wp.int32, device=device)
         self._starts = wp.zeros(count + 1, dtype=wp.int32, device=device)
         self._separation = wp.zeros(count, dtype=wp.float64, device=device)
@@ -108,6 +108,7 @@ class CertifiedWalk:
         self._asked_separation = wp.zeros(count, dtype=wp.float64, device=device)
         self._asked_tolerance = wp.zeros(count, dtype=wp.float64, device=device)
         self._prepare()
+        self._room = count
 
     def set_gaps(self, gaps: KnownGaps) -> None:
         """Where the gaps at the start of a step stand; the arrays stay until this is called again."""
@@ -118,7 +119,7 @@ class CertifiedWalk:
         if self._gaps is None:
             return
         device, listed = self._device, self._body_pairs.pairs
-        self._listed = listed
+        self._listed = None
         self._choose = PreparedLaunch(
             choose_asked,
             [
@@ -152,6 +153,7 @@ class CertifiedWalk:
             device,
             grain=1024,
         )
+        self._listed = listed
 
     def begin(self, struck: np.ndarray | None = None) -> Any:
         """Ask about all pairs whose boxes overlap, along the whole motions; None where nobody can be hit.

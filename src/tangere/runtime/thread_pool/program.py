@@ -78,7 +78,7 @@ class Program:
         run = self._run
         by_python = self._helpers > 0 and not pool
         if run is None or run.numbers[_USERS] or by_python:
-            run = self._run = _Run(self._initial, self._helpers if pool else 0)
+            run = self._run = _Run(self._initial, self._helpers if pool else 0, self._phases)
         else:
             run.restart(self._initial)
         _pool.keep(run)
@@ -92,7 +92,7 @@ class Program:
                     done = True
                 except KeyboardInterrupt as interrupt:  # others write to arrays of the caller until all is done
                     interrupted = interrupt
-        finally:
+        finally:  # a second interrupt may get out while others still write: arrays stay until they are done
             run.active = False
         if interrupted is not None:
             raise interrupted
@@ -101,8 +101,8 @@ class Program:
 class _Run:
     """Phases as compiled code reads them. A late helper finds its own done: while it may read them, they stay so."""
 
-    def __init__(self, initial: array[int], helpers: int) -> None:
-        self.active = False
+    def __init__(self, initial: array[int], helpers: int, arguments: object) -> None:
+        self.active, self._arguments = False, arguments  # which helpers may read and write
         self.numbers, self._thread_numbers = _aligned(len(initial)), count(1)
         self.restart(initial)
         self._work = pack(run_program, [_address(self.numbers), helpers], _cpu(run_program))

@@ -102,6 +102,7 @@ class PosedWorkspace:
     def _make_room(self, capacity: int) -> None:
         """Make room for so many contacts by each shard."""
         total, device = capacity * self.shards, self.device
+        self.capacity = 0  # until all is there: who interrupts this finds a search with less room
         if total > _LARGEST:
             raise CapacityError(f"PosedProximity found {capacity} contacts and more, more than one array can hold")
         found: Any = Appended()
@@ -111,10 +112,11 @@ class PosedWorkspace:
         for name in ("places", "pairs", "faces"):
             setattr(found, name, wp.empty(total, dtype=wp.int32, device=device))
         found.touches = wp.empty(total, dtype=Touch, device=device)
-        self.found, self.capacity = found, capacity
+        self.found = found
         self.columns = empty_columns(PosedColumns, total, device)
         self._kept.clear()
         self._search = self._engine.prepared(self)
+        self.capacity = capacity
 
     def kept(self, make: Callable[[PosedWorkspace], Any]) -> Any:
         """What `make` made for these arrays."""

@@ -1,0 +1,75 @@
+"""Motors give way to joints, limits and contacts: nothing comes apart because something drives it.
+
+Question: which motors ask for what the rest of a world cannot do, and what do they do instead?
+Method:   a step is solved with all motors at their speeds first. Where the solver leaves more than a part of the speeds
+          there are, or joints cannot be closed where the motion ends, the motors of what is joined there contradict
+          something. In this step they are as real ones: the more they fall short of their speed the harder they push,
+          and what they have gone is no more than a wish when joints are closed. The step is solved again.
+          Motors that contradict each other share what they want; one that pushes against a stop stands still there,
+          and so does a linkage that is driven beyond where it reaches.
+Known as: a stalled motor; the torque-speed line of a motor; a soft constraint in a hierarchy of rows (joints first).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tangere.dynamics.contact.row_set import RowSet
+from tangere.dynamics.joints.rows import JointRows
+from tangere.dynamics.saved_arrays import SavedArrays
+from tangere.dynamics.solver import Solver, SolverReport
+
+#: Parts of the speeds of an island that its solver may leave over before motors give way, and what it may in any case
+#: [m/s].
+LEFT_OVER, NOTHING = 1e-2, 1e-5
+
+
+class StalledMotors:
+    """Finds motors that contradict something, and lets them give way.
+
+    Args:
+        solver: what solves for velocities.
+        solved: bodies as it takes them.
+        radius: (bodies,) half their sizes [m].
+    """
+
+    def __init__(self, solver: Solver, rows: RowSet, joints: JointRows, solved: Any, radius: np.ndarray) -> None:
+        self._solver, self._rows, self._joints, self._solved, self._radius = solver, rows, joints, solved, radius
+        self._saved = SavedArrays()
+
+    def keep(self) -> None:
+        """Keep what a solve begins with: sweeps that contradict each other leave impulses without bound."""
+        joints, rows = self._joints, self._rows
+        if joints.may_stall:
+            self._saved.save([("joints", joints.rows.impulse)], joints.count)
+            self._saved.save([("contacts", rows.arrays.impulse)], rows.count)
+
+    def unsolved(self, report: SolverReport | None) -> bool:
+        """Whether motors give way because of what the solver left over."""
+        joints = self._joints
+        if report is None or not joints.may_stall or report.worst <= NOTHING:
+            return False
+        island = self._solver.islands.arrays.number.numpy()[: len(self._radius)]
+        known = (joints.group >= 0) & (island >= 0)
+        left = np.zeros(joints.groups)
+        np.maximum.at(left, joints.group[known], report.residual[island[known]])
+        velocity = self._solved.velocity.numpy()
+        spin = np.linalg.norm(velocity[:, 3:], axis=1) * self._radius
+        speed, size = np.zeros(joints.groups), np.zeros(joints.groups)
+        np.maximum.at(speed, joints.group[known], (np.linalg.norm(velocity[:, :3], axis=1) + spin)[known])
+        np.maximum.at(size, joints.group[known], self._radius[known])
+        speed = np.maximum(speed, joints.wished(size))
+        return self._give_way(left > LEFT_OVER * speed / np.maximum(size, 1.0) + NOTHING)
+
+    def unclosed(self, strayed: np.ndarray, smallest: bool) -> bool:
+        """Whether they do because joints cannot be closed, or because even the smallest part of a step strayed."""
+        joints = self._joints
+        return joints.may_stall and self._give_way(joints.open_groups | (strayed & smallest))
+
+    def _give_way(self, groups: np.ndarray) -> bool:
+        if not groups.any() or not self._joints.give_way(groups):
+            return False
+        self._saved.restore([("joints", self._joints.rows.impulse), ("contacts", self._rows.arrays.impulse)])
+        return True
