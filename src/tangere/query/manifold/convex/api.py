@@ -24,8 +24,8 @@ from tangere.query.distance.convex.supports import ConvexKind
 from tangere.query.manifold.convex.approach import MEET, approach_kernel, take_ways_out
 from tangere.query.manifold.convex.clipping import ManifoldPoint, clip_features, single_contacts
 from tangere.query.manifold.convex.features import HullFaces, NearPair, empty_features, feature_kernel, most_sides
-from tangere.query.manifold.convex.penetration import NO_ROOM, Penetration, penetration_kernel
-from tangere.query.manifold.convex.polytope import Polytopes
+from tangere.query.manifold.convex.penetration import NO_ROOM, PROVED, Penetration, mending_kernel, penetration_kernel
+from tangere.query.manifold.convex.polytope import KEPT, Polytopes
 from tangere.runtime import Arrays, choose_device, launch, thread_count, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic, hull_tables
@@ -150,6 +150,14 @@ def penetrations(
         else:
             answers[which] = found.numpy()
         which, room = which[answers["room"][which] == NO_ROOM], MORE_ROOM * room
+    again = np.flatnonzero((answers["room"] != PROVED) | (answers["beside"] != 0))
+    if len(again):
+        chosen, which, found = (
+            wp.array(np.ascontiguousarray(each), dtype=dtype, device=device)
+            for each, dtype in ((rows, wp.int32), (again.astype(np.int32), wp.int32), (answers, Penetration))
+        )
+        launch(mending_kernel(*kinds), len(again), [chosen, which, *inputs, DEPTH_ENOUGH], [found], device=device)
+        answers = found.numpy()
     return answers
 
 
@@ -161,6 +169,7 @@ def _scratch(count: int, room: int, device: wp.Device) -> Any:
     many = {"faces": wp.vec3i, "planes": wp.vec4d, "distances": wp.float64, "sides": wp.int32}
     for name, dtype in many.items():
         setattr(scratch, name, wp.empty(2 * count * room, dtype=dtype, device=device))
+    scratch.cones = wp.empty(KEPT * count, dtype=wp.vec4d, device=device)
     return scratch
 
 

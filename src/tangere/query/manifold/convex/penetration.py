@@ -24,11 +24,14 @@ import warp as wp
 
 from tangere.query.distance.convex.narrow_phase import rotation_of, translation_of
 from tangere.query.distance.convex.supports import CURVED, ConvexShape, core_support_of
+from tangere.query.manifold.convex.flat_faces import flat_faces, seeds_of
 from tangere.query.manifold.convex.polytope import (
+    KEPT,
     SETTLED,
     Polytopes,
     add_side,
     end_of,
+    is_settled,
     nearest_face,
     place_face,
     shares_of,
@@ -49,15 +52,12 @@ _TWO = wp.constant(real(2.0))
 _FAR = wp.constant(real(1.0e300))
 #: Lengths below this part of the size of the difference are rounding.
 _FLAT = wp.constant(real(1.0e-13))
-#: Polytopes with more corners than this are of bodies that have many ways out that are almost as short.
-_MANY = wp.constant(48)
 #: Deepest points that are beside each other by more than this part of the size are sought again.
 _ASIDE = wp.constant(real(1.0e-6))
 #: Newton's method starts from faces whose distance is less than the reach along them by no more than this part of it.
-_NEAR = wp.constant(real(0.1))
-#: How often it starts, and neighbourhoods that are kept.
-STARTS = wp.constant(8)
-KEPT = wp.constant(8)
+_NEAR = wp.constant(real(0.04))
+#: How often it starts.
+_STARTS = wp.constant(8)
 Cones: Any = wp.types.matrix(shape=(8, 4), dtype=wp.float64)
 #: What was proved: nothing, for want of room or because of rounding; that the depth is the least.
 NO_ROOM = wp.constant(0)
@@ -74,38 +74,7 @@ class Penetration:
     point_a: wp.vec3d  #: deepest point of a's core
     point_b: wp.vec3d  #: … and of b's
     room: wp.int32  #: NO_ROOM, PROVED or SPOILT
-
-
-@wp.func
-def is_settled(p: Polytopes, base: int, slot: int, distance: real, depth: real, cones: Cones, kept: int) -> bool:
-    """Whether no direction in which a face may be nearer than the depth is outside one of the cones.
-
-    Such directions lean from its normal by a cosine of no less than distance over depth.
-    """
-    plane = p.planes[slot]
-    normal = vec(plane[0], plane[1], plane[2])
-    face = p.faces[slot]
-    near = distance / depth
-    away = wp.sqrt(wp.max(_ONE - near * near, _ZERO))
-    k = int(0)
-    while k < wp.min(kept, KEPT):
-        n = vec(cones[k, 0], cones[k, 1], cones[k, 2])
-        lean = wp.dot(n, normal)
-        if lean > _ZERO:
-            cosine = cones[k, 3]
-            if lean * near - away * wp.sqrt(wp.max(_ONE - lean * lean, _ZERO)) >= cosine:
-                return True
-            if is_within(n, cosine, p.corners[base + face[0]]):
-                if is_within(n, cosine, p.corners[base + face[1]]) and is_within(n, cosine, p.corners[base + face[2]]):
-                    return True
-        k += 1
-    return False
-
-
-@wp.func
-def is_within(axis: vec, cosine: real, x: vec) -> bool:
-    along = wp.dot(axis, x)
-    return along > _ZERO and along * along >= cosine * cosine * wp.length_sq(x)
+    beside: wp.int32  #: 1 where the points are beside each other, seen along the normal, or not the deepest
 
 
 @cache
@@ -116,8 +85,9 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     """
     support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
     polished = stationary_normal_of(kind_a, kind_b)
-    ruling, face_across = ruling_of(kind_a, kind_b), face_across_of(kind_a, kind_b)
+    seeded = seeds_of(kind_a, kind_b)
     curved = wp.constant(int(kind_a in CURVED or kind_b in CURVED))
+    ends = wp.constant(flat_faces(kind_a) + flat_faces(kind_b))
 
     @wp.func
     def support(
@@ -210,9 +180,12 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         distance = real(0.0)
         smooth = bool(False)  # whether the least reach was found by Newton's method, or by a face
         found = StationaryNormal()
-        cones = Cones()
-        kept = int(0)
+        kept = ends + 0
         starts = int(0)
+        if ends > 0:
+            found = seeded(p, i, a, points_a, b, points_b, rotation, offset)
+            depth = found.level
+            smooth = True
         going = bool(True)
         while going:
             here = p.distances[start + best]
@@ -224,7 +197,7 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             elif not room:  # rounding may keep the last digits
                 answer.room = wp.where(depth - here <= enough * size, PROVED, NO_ROOM)
                 going = False
-            elif kept > 0 and here > _ZERO and is_settled(p, base, start + best, here, depth, cones, kept):
+            elif kept > 0 and is_settled(p, i, start + best, here, depth, kept):
                 p.distances[start + best] = SETTLED
                 best = nearest_face(p, start, faces)
             else:
@@ -239,26 +212,22 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                     normal = n
                     distance = here
                     smooth = False
-                if depth - here <= accuracy * size:
-                    going = False
-                    growing = False
-                elif curved != 0 and starts < STARTS and reach - here <= _NEAR * reach:
+                off = reach - here
+                if curved != 0 and starts < _STARTS and off > _FLAT * size and off <= _NEAR * reach:
                     starts += 1
                     better = polished_from(p, base, a, b, rotation, offset, p.faces[start + best], here, n, size)
-                    n = better.normal
-                    next = support(p, base + corners + 1, a, points_a, b, points_b, rotation, offset, n)
-                    reach = wp.dot(n, next)
+                    next = support(p, base + corners + 1, a, points_a, b, points_b, rotation, offset, better.normal)
+                    reach = wp.dot(better.normal, next)
                     if reach <= depth + _FLAT * size:
                         depth = reach
                         found = better
                         smooth = True
                     if better.cosine < _ONE and reach - better.level <= accuracy * size:
-                        row = kept % KEPT
-                        for k in range(3):
-                            cones[row, k] = n[k]
-                        cones[row, 3] = better.cosine
+                        m = better.normal
+                        p.cones[i * KEPT + kept % KEPT] = wp.vec4d(m[0], m[1], m[2], better.cosine)
                         kept += 1
-                        growing = not (here > _ZERO and is_settled(p, base, start + best, here, depth, cones, kept))
+                        growing = not is_settled(p, i, start + best, here, depth, kept)
+                growing = growing and depth - here > accuracy * size
             if growing:
                 # What the corner sees goes, and its horizon is joined with it.
                 sides = int(0)
@@ -299,9 +268,11 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                     faces += 1
                     k += 1
                 corners += 1
-        deepest = vec()
-        difference = vec()
-        if not smooth:
+        deepest = found.own
+        difference = found.difference
+        if smooth:
+            normal = found.normal
+        else:
             one = base + nearest[0]
             two = base + nearest[1]
             three = base + nearest[2]
@@ -309,33 +280,10 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             shares = shares_of(distance * normal, p.corners[one], p.corners[two], p.corners[three])
             deepest = shares[0] * p.own[one] + shares[1] * p.own[two] + shares[2] * p.own[three]
             difference = shares[0] * p.corners[one] + shares[1] * p.corners[two] + shares[2] * p.corners[three]
-            if curved != 0:
-                found = polished_from(p, base, a, b, rotation, offset, nearest, distance, normal, size)
-                corner = support(p, base + corners, a, points_a, b, points_b, rotation, offset, found.normal)
-                reach = wp.dot(found.normal, corner)
-                smooth = reach <= depth + _FLAT * size
-                if smooth:
-                    depth = reach
-        if curved != 0:
-            if smooth:
-                normal = found.normal
-                beside = found.difference - wp.dot(found.difference, normal) * normal
-                if starts > 0 or wp.length_sq(beside) <= wp.length_sq(difference - wp.dot(difference, normal) * normal):
-                    deepest = found.own
-                    difference = found.difference
-            if corners > _MANY:  # flat faces are a poor likeness of so much roundness
-                flank = ruling(a, points_a, b, points_b, rotation, offset)
-                if flank.reach < depth:
-                    depth = flank.reach
-                    normal = flank.normal
-            aside = difference - wp.dot(difference, normal) * normal
-            short = wp.dot(normal, difference) < depth - enough * size  # those are not the deepest points
-            if short or wp.length(aside) > _ASIDE * size:
-                sought = face_across(a, points_a, b, points_b, rotation, offset, normal)
-                beside = sought.difference - wp.dot(sought.difference, normal) * normal
-                if short or wp.length_sq(beside) < wp.length_sq(aside):
-                    deepest = sought.own
-                    difference = sought.difference
+        along = wp.dot(normal, difference)
+        short = along < depth - enough * size  # those are not the deepest points
+        if curved != 0 and (short or wp.length(difference - along * normal) > _ASIDE * size):
+            answer.beside = 1
         answer.depth = depth
         answer.normal = -(turned * normal)
         answer.point_a = translation_of(pose_a) + turned * deepest
@@ -369,3 +317,53 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             i += p.corners.shape[0] / p.room
 
     return penetrations
+
+
+@cache
+def mending_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
+    """Ways out that were not proved to be the least, or whose points are not over each other, once more."""
+    ruling, face_across = ruling_of(kind_a, kind_b), face_across_of(kind_a, kind_b)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def mended(
+        first: int,
+        rows: wp.array[int],
+        which: wp.array[int],
+        shapes_a: wp.array[ConvexShape],
+        points_a: wp.array[wp.vec3d],
+        poses_a: wp.array[wp.mat44d],
+        shapes_b: wp.array[ConvexShape],
+        points_b: wp.array[wp.vec3d],
+        poses_b: wp.array[wp.mat44d],
+        enough: real,
+        found: wp.array[Penetration],
+    ):
+        i = which[first + wp.tid()]
+        row = rows[i]
+        a = shapes_a[wp.min(row, shapes_a.shape[0] - 1)]
+        b = shapes_b[wp.min(row, shapes_b.shape[0] - 1)]
+        pose_a = poses_a[wp.min(row, poses_a.shape[0] - 1)]
+        pose_b = poses_b[wp.min(row, poses_b.shape[0] - 1)]
+        turned = rotation_of(pose_a)
+        rotation = wp.transpose(turned) * rotation_of(pose_b)
+        offset = (translation_of(pose_b) - translation_of(pose_a)) * turned
+        size = a.reach + b.reach + wp.length(offset)
+        answer = found[i]
+        normal = -(answer.normal * turned)
+        difference = (answer.point_a - answer.point_b) * turned
+        aside = wp.length(difference - wp.dot(difference, normal) * normal)
+        if answer.room != PROVED:
+            flank = ruling(a, points_a, b, points_b, rotation, offset)
+            if flank.reach < answer.depth:
+                answer.depth = flank.reach
+                normal = flank.normal
+                answer.normal = -(turned * normal)
+                aside = _FAR + _ZERO
+        sought = face_across(a, points_a, b, points_b, rotation, offset, normal)
+        short = wp.dot(difference, normal) < answer.depth - enough * size
+        if short or wp.length(sought.difference - wp.dot(sought.difference, normal) * normal) < aside:
+            answer.point_a = translation_of(pose_a) + turned * sought.own
+            answer.point_b = answer.point_a - turned * sought.difference
+        found[i] = answer
+
+    return mended

@@ -27,6 +27,8 @@ _ONE = wp.constant(real(1.0))
 SETTLED = wp.constant(real(1.0e300))
 #: Triangles whose sine at a corner is less than this are too thin for a normal.
 _THIN = wp.constant(real(1.0e-5))
+#: Cones that are kept of each polytope.
+KEPT = wp.constant(8)
 #: Bits of the number of a corner.
 _BITS = wp.constant(16)
 
@@ -42,6 +44,7 @@ class Polytopes:
     planes: wp.array[wp.vec4d]  #: outward unit normals, and how far the farthest corner is along them
     distances: wp.array[wp.float64]  #: … and the nearest one; SETTLED where that does not matter
     sides: wp.array[int]  #: of the horizon
+    cones: wp.array[wp.vec4d]  #: (KEPT n,) axes and cosines of directions that reach no less than the depth
 
 
 @wp.func
@@ -152,3 +155,38 @@ def shares_of(point: vec, a: vec, b: vec, c: vec) -> vec:
     v = wp.clamp((cc * wp.dot(ab, ap) - bc * wp.dot(ac, ap)) / area, _ZERO, _ONE)
     w = wp.clamp((bb * wp.dot(ac, ap) - bc * wp.dot(ab, ap)) / area, _ZERO, _ONE - v)
     return vec(_ONE - v - w, v, w)
+
+
+@wp.func
+def is_settled(p: Polytopes, i: int, slot: int, distance: real, depth: real, kept: int) -> bool:
+    """Whether no direction in which a face may be nearer than the depth is outside one of the cones.
+
+    Such directions lean from its normal by a cosine of no less than distance over depth.
+    """
+    if not distance > _ZERO:
+        return False
+    plane = p.planes[slot]
+    normal = vec(plane[0], plane[1], plane[2])
+    near = distance / depth
+    away = wp.sqrt(wp.max(_ONE - near * near, _ZERO))
+    k = int(0)
+    while k < wp.min(kept, KEPT):
+        cone = p.cones[i * KEPT + k]
+        n = vec(cone[0], cone[1], cone[2])
+        lean = wp.dot(n, normal)
+        if lean > _ZERO:
+            if lean * near - away * wp.sqrt(wp.max(_ONE - lean * lean, _ZERO)) >= cone[3]:
+                return True
+            face = p.faces[slot]
+            base = i * p.room
+            if is_within(n, cone[3], p.corners[base + face[0]]) and is_within(n, cone[3], p.corners[base + face[1]]):
+                if is_within(n, cone[3], p.corners[base + face[2]]):
+                    return True
+        k += 1
+    return False
+
+
+@wp.func
+def is_within(axis: vec, cosine: real, x: vec) -> bool:
+    along = wp.dot(axis, x)
+    return along > _ZERO and along * along >= cosine * cosine * wp.length_sq(x)

@@ -31,6 +31,7 @@ vec = wp.vec3d
 STEPS = wp.constant(8)
 _ZERO = wp.constant(real(0.0))
 _HALF = wp.constant(real(0.5))
+_LESS = wp.constant(real(0.75))
 _ONE = wp.constant(real(1.0))
 _TWO = wp.constant(real(2.0))
 _TINY = wp.constant(real(1.0e-300))
@@ -41,7 +42,7 @@ _ASIDE = wp.constant(real(1.0e-12))
 #: Directions move by less than this.
 _FAR = wp.constant(real(0.3))
 #: Neighbourhoods that are tried, as tangents of half their angles: from the first, by halves, to no less than the last.
-_WIDEST, _NARROWEST = wp.constant(real(0.4)), wp.constant(real(0.005))
+_WIDEST, _NARROWEST = wp.constant(real(0.6)), wp.constant(real(0.005))
 
 
 @wp.struct
@@ -246,7 +247,7 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
         # Where it has converged: how far round it do the labels' discs reach no less?
         depth = wp.dot(n, found.difference)
         aside = found.difference - depth * n
-        found.level = depth - wp.length(aside)
+        found.level = depth - _TWO * wp.length(aside)
         if found.level > _ZERO:
             if found.labels == 3:
                 found.level = wp.min(found.level, wp.min(wp.dot(n, w0), wp.min(wp.dot(n, w1), wp.dot(n, w2))))
@@ -270,7 +271,15 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
             b_f = wp.dot(on_b.tangent, f)
             inner = real(0.0)
             if found.labels == 3:
-                inner = inner_radius(depth * n, w0, w1, w2)
+                # Two points of each body: the corners of a parallelogram, of which the fourth is known.
+                x = depth * n
+                inner = inner_radius(x, w0, w1, w2)
+                if is_pivot(core, middle, 0, second, third, _SAME * size):
+                    inner = inner_radius_of_four(x, w0, w1, w2)
+                elif is_pivot(core, middle, second, 0, third, _SAME * size):
+                    inner = inner_radius_of_four(x, w1, w0, w2)
+                elif is_pivot(core, middle, third, 0, second, _SAME * size):
+                    inner = inner_radius_of_four(x, w2, w0, w1)
             half = _WIDEST + _ZERO
             while half > _NARROWEST:
                 squared = _ONE + half * half
@@ -298,7 +307,7 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
                 if holds:
                     found.cosine = cosine
                     half = _ZERO
-                half = _HALF * half
+                half = _LESS * half
         return found
 
     return polished
@@ -311,6 +320,25 @@ def inner_radius(x: vec, one: vec, two: vec, three: vec) -> real:
     d = side_distance(x, one, two, normal)
     d = wp.min(d, side_distance(x, two, three, normal))
     return wp.min(d, side_distance(x, three, one, normal))
+
+
+@wp.func
+def inner_radius_of_four(x: vec, pivot: vec, one: vec, other: vec) -> real:
+    """How far a point is inside a parallelogram, of which three corners are given; negative outside."""
+    far = one + other - pivot
+    normal = wp.cross(one - pivot, other - pivot)
+    d = wp.min(side_distance(x, pivot, one, normal), side_distance(x, one, far, normal))
+    return wp.min(d, wp.min(side_distance(x, far, other, normal), side_distance(x, other, pivot, normal)))
+
+
+@wp.func
+def is_pivot(core: wp.mat33d, middle: wp.mat33d, i: int, j: int, k: int, same: real) -> bool:
+    """Whether a label has the point of a of one of two others, and the point of b of the other one."""
+    a_j = row_distance(core, i, j) <= same
+    a_k = row_distance(core, i, k) <= same
+    b_j = row_distance(middle - core, i, j) <= same
+    b_k = row_distance(middle - core, i, k) <= same
+    return (a_j and b_k) or (a_k and b_j)
 
 
 @wp.func
