@@ -1,4 +1,4 @@
-"""The flat faces of boxes, cylinders and cones: directions that may be the least way out, known before any search.
+"""The discs of cylinders: directions that may be the least way out, known before any search.
 
 Question: how far do the cores of two bodies go into each other along the normal of a flat face of either, and of how
           many directions round it is that no more than any other tells?
@@ -30,9 +30,9 @@ _ONE = wp.constant(real(1.0))
 _NOWHERE = wp.constant(real(2.0))
 
 
-def flat_faces(kind: int) -> int:
-    """How many discs bodies of a kind have."""
-    return {ConvexKind.CYLINDER: 2, ConvexKind.CONE: 1}.get(ConvexKind(kind), 0)
+def flat_faces(kind_a: int, kind_b: int) -> tuple[int, int]:
+    """How many discs of two bodies are worth a look: of other pairs than these the search is as fast without."""
+    return (2 if kind_a == ConvexKind.CYLINDER else 0, 2 if kind_a == kind_b == ConvexKind.CYLINDER else 0)
 
 
 @cache
@@ -42,7 +42,8 @@ def seeds_of(kind_a: int, kind_b: int) -> wp.Function:
     Writes as many cones of the i-th polytope as there are discs.
     """
     support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
-    count_a, count = wp.constant(flat_faces(kind_a)), wp.constant(flat_faces(kind_a) + flat_faces(kind_b))
+    discs = flat_faces(kind_a, kind_b)
+    count_a, count = wp.constant(discs[0]), wp.constant(sum(discs))
 
     @wp.func
     def seeds(

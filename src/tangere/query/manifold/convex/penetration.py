@@ -87,7 +87,7 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     polished = stationary_normal_of(kind_a, kind_b)
     seeded = seeds_of(kind_a, kind_b)
     curved = wp.constant(int(kind_a in CURVED or kind_b in CURVED))
-    ends = wp.constant(flat_faces(kind_a) + flat_faces(kind_b))
+    ends = wp.constant(sum(flat_faces(kind_a, kind_b)))
 
     @wp.func
     def support(
