@@ -166,7 +166,7 @@ def _scratch(count: int, room: int, device: wp.Device) -> Any:
     scratch: Any = Polytopes()
     scratch.room = room
     scratch.corners, scratch.own = (wp.empty(count * room, dtype=wp.vec3d, device=device) for _ in "ab")
-    many = {"faces": wp.vec3i, "planes": wp.vec4d, "distances": wp.float64, "sides": wp.int32}
+    many = {"faces": wp.vec3i, "planes": wp.vec4d, "distances": wp.float64, "sides": wp.int32, "gone": wp.int32}
     for name, dtype in many.items():
         setattr(scratch, name, wp.empty(2 * count * room, dtype=dtype, device=device))
     scratch.cones = wp.empty(KEPT * count, dtype=wp.vec4d, device=device)

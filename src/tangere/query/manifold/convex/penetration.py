@@ -23,7 +23,7 @@ from typing import Any
 import warp as wp
 
 from tangere.query.distance.convex.narrow_phase import rotation_of, translation_of
-from tangere.query.distance.convex.supports import CURVED, ConvexShape, core_support_of
+from tangere.query.distance.convex.supports import CURVED, ConvexKind, ConvexShape, core_support_of
 from tangere.query.manifold.convex.flat_faces import flat_faces, seeds_of
 from tangere.query.manifold.convex.polytope import (
     KEPT,
@@ -54,8 +54,9 @@ _FAR = wp.constant(real(1.0e300))
 _FLAT = wp.constant(real(1.0e-13))
 #: Deepest points that are beside each other by more than this part of the size are sought again.
 _ASIDE = wp.constant(real(1.0e-6))
-#: Newton's method starts from faces whose distance is less than the reach along them by no more than this part of it.
-_NEAR = wp.constant(real(0.04))
+#: Newton's method starts from faces whose distance is less than the reach along them by no more than this part of it:
+#: later where corners cost more.
+_NEAR, _NEARER = 0.08, 0.02
 #: How often it starts.
 _STARTS = wp.constant(8)
 Cones: Any = wp.types.matrix(shape=(8, 4), dtype=wp.float64)
@@ -85,6 +86,7 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     """
     support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
     polished = stationary_normal_of(kind_a, kind_b)
+    near = wp.constant(real(_NEARER if ConvexKind.HULL in (kind_a, kind_b) else _NEAR))
     seeded = seeds_of(kind_a, kind_b)
     curved = wp.constant(int(kind_a in CURVED or kind_b in CURVED))
     ends = wp.constant(sum(flat_faces(kind_a, kind_b)))
@@ -169,7 +171,9 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             y = 2 + ((k >> 1) & 1)
             z = 4 + ((k >> 2) & 1)
             odd = (x + y + z) % 2 == 1
-            place_face(p, base, start + k, x, wp.where(odd, z, y), wp.where(odd, y, z))
+            left = wp.where(odd, z, y)
+            right = wp.where(odd, y, z)
+            place_face(p, base, start + k, x, left, right, p.corners[base + right])
             k += 1
         corners = int(6)
         faces = int(8)
@@ -213,7 +217,7 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                     distance = here
                     smooth = False
                 off = reach - here
-                if curved != 0 and starts < _STARTS and off > _FLAT * size and off <= _NEAR * reach:
+                if curved != 0 and starts < _STARTS and off > _FLAT * size and off <= near * reach:
                     starts += 1
                     better = polished_from(p, base, a, b, rotation, offset, p.faces[start + best], here, n, size)
                     next = support(p, base + corners + 1, a, points_a, b, points_b, rotation, offset, better.normal)
@@ -229,44 +233,52 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                         growing = not is_settled(p, i, start + best, here, depth, kept)
                 growing = growing and depth - here > accuracy * size
             if growing:
-                # What the corner sees goes, and its horizon is joined with it.
+                # What the corner sees goes, and its horizon is joined with it, in the places of what it saw.
                 sides = int(0)
+                gone = int(0)
                 least = SETTLED + _ZERO
-                seen = bool(False)
                 k = int(0)
                 best = k + 0
                 while k < faces:
                     plane = p.planes[start + k]
-                    if wp.dot(vec(plane[0], plane[1], plane[2]), corner) > plane[3] + _FLAT * size:
+                    if plane[0] * corner[0] + plane[1] * corner[1] + plane[2] * corner[2] > plane[3] + _FLAT * size:
                         face = p.faces[start + k]
                         sides = add_side(p, start, sides, face[0], face[1])
                         sides = add_side(p, start, sides, face[1], face[2])
                         sides = add_side(p, start, sides, face[2], face[0])
-                        # the last face takes its place
-                        faces -= 1
-                        p.faces[start + k] = p.faces[start + faces]
-                        p.planes[start + k] = p.planes[start + faces]
-                        p.distances[start + k] = p.distances[start + faces]
-                        seen = True
+                        p.gone[start + gone] = k
+                        gone += 1
                     else:
                         here = p.distances[start + k]
                         if here < least:
                             least = here
                             best = k
-                        k += 1
-                if not seen or sides > 2 * p.room or faces + sides > 2 * p.room:  # rounding has spoilt it
+                    k += 1
+                if gone == 0 or sides > 2 * p.room or faces + sides > 2 * p.room:  # rounding has spoilt it
                     answer.room = SPOILT
                     going = False
                     sides = 0
+                    gone = 0
+                while gone > sides:  # the last face takes its place
+                    gone -= 1
+                    faces -= 1
+                    k = p.gone[start + gone]
+                    p.faces[start + k] = p.faces[start + faces]
+                    p.planes[start + k] = p.planes[start + faces]
+                    p.distances[start + k] = p.distances[start + faces]
+                    best = wp.where(best == faces, k, best)
                 k = int(0)
                 while k < sides:
                     side = p.sides[start + k]
-                    here = place_face(p, base, start + faces, start_of(side), end_of(side), corners)
+                    slot = faces + k - gone
+                    if k < gone:
+                        slot = p.gone[start + k]
+                    here = place_face(p, base, start + slot, start_of(side), end_of(side), corners, corner)
                     if here < least:
                         least = here
-                        best = faces
-                    faces += 1
+                        best = slot
                     k += 1
+                faces += sides - gone
                 corners += 1
         deepest = found.own
         difference = found.difference

@@ -44,15 +44,15 @@ class Polytopes:
     planes: wp.array[wp.vec4d]  #: outward unit normals, and how far the farthest corner is along them
     distances: wp.array[wp.float64]  #: … and the nearest one; SETTLED where that does not matter
     sides: wp.array[int]  #: of the horizon
+    gone: wp.array[int]  #: faces that a corner sees
     cones: wp.array[wp.vec4d]  #: (KEPT n,) axes and cosines of directions that reach no less than the depth
 
 
 @wp.func
-def place_face(p: Polytopes, base: int, slot: int, one: int, two: int, three: int) -> real:
-    """Write a face of a polytope whose corners begin at `base`; its distance."""
+def place_face(p: Polytopes, base: int, slot: int, one: int, two: int, three: int, z: vec) -> real:
+    """Write a face of a polytope whose corners begin at `base`, the third of them at z; its distance."""
     x = p.corners[base + one]
     y = p.corners[base + two]
-    z = p.corners[base + three]
     to_y = y - x
     to_z = z - x
     normal = wp.cross(to_y, to_z)

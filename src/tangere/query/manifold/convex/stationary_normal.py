@@ -28,21 +28,25 @@ wp.set_module_options(SOUND)
 real = wp.float64
 vec = wp.vec3d
 
-STEPS = wp.constant(8)
+STEPS = wp.constant(6)
 _ZERO = wp.constant(real(0.0))
 _HALF = wp.constant(real(0.5))
-_LESS = wp.constant(real(0.75))
 _ONE = wp.constant(real(1.0))
 _TWO = wp.constant(real(2.0))
+_FOUR = wp.constant(real(4.0))
 _TINY = wp.constant(real(1.0e-300))
 #: Labels nearer than this part of the size are one.
 _SAME = wp.constant(real(1.0e-9))
 #: It has converged where the difference is beside the normal by less than this part of the size.
-_ASIDE = wp.constant(real(1.0e-12))
+_ASIDE = wp.constant(real(1.0e-11))
+#: … or where the normal of three points moved by less than this: the points are as far along it but for its square.
+_STILL = wp.constant(real(1.0e-6))
+#: Of a neighbourhood something is said where it is so by no more than this.
+_BESIDE = wp.constant(real(1.0e-10))
 #: Directions move by less than this.
 _FAR = wp.constant(real(0.3))
-#: Neighbourhoods that are tried, as tangents of half their angles: from the first, by halves, to no less than the last.
-_WIDEST, _NARROWEST = wp.constant(real(0.6)), wp.constant(real(0.005))
+#: Neighbourhoods that are tried, as tangents of half their angles: from the first to no less than the last.
+_WIDEST, _LESS, _NARROWEST = wp.constant(real(0.6)), wp.constant(real(0.7)), wp.constant(real(0.005))
 
 
 @wp.struct
@@ -85,10 +89,15 @@ def no_rim_along(radius: real, d: vec) -> Rim:
 
 
 @wp.func
-def roundness_of(rim: Rim, part: real, sine: real, cosine: real) -> real:
-    """A lower bound of how much the reach of a `part` of a rim bends along its tangent, up to an angle."""
+def roundness_of(rim: Rim, half: real) -> real:
+    """How much the reach of a rim bends along its tangent at least, up to an angle; `half`: the tangent of half of it.
+
+    At an angle its reach is more than that of one point by half the square of the sine, times this.
+    """
+    sine = _TWO * half / (_ONE + half * half)
+    cosine = (_ONE - half * half) / (_ONE + half * half)
     away = rim.across * cosine + sine * wp.sqrt(wp.max(_ONE - rim.across * rim.across, _ZERO))
-    return part * rim.radius * _TWO / (wp.sqrt(away * away + sine * sine) + away)
+    return rim.radius * _TWO / (wp.sqrt(away * away + sine * sine) + away)
 
 
 @cache
@@ -174,11 +183,13 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
                 w2 = row_of(middle, third) + turning_a[third] * on_a.point - turning_b[third] * on_b.point
                 normal = wp.normalize(wp.cross(w1 - w0, w2 - w0))
                 normal = wp.where(wp.dot(normal, n) < _ZERO, -normal, normal)
-                move = normal - m
-                if not wp.length(normal - n) < _FAR or wp.length(move) < _ASIDE:
+                moved = wp.length_sq(normal - m)
+                if not wp.length_sq(normal - n) < _FAR * _FAR:
                     step = STEPS
-                if step < STEPS:
+                elif step < STEPS or moved < _STILL * _STILL:
                     found.normal = normal
+                if moved < _STILL * _STILL:
+                    step = STEPS
             else:
                 way = w1 - w0
                 w = w0 + share * way
@@ -243,34 +254,14 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
         else:
             found.own = own_0 + share * (own_1 - own_0)
             found.difference = w0 + share * (w1 - w0)
-        n = found.normal
         # Where it has converged: how far round it do the labels' discs reach no less?
+        n = found.normal
         depth = wp.dot(n, found.difference)
-        aside = found.difference - depth * n
-        found.level = depth - _TWO * wp.length(aside)
-        if found.level > _ZERO:
+        aside = wp.length(found.difference - depth * n)
+        found.level = depth - _TWO * aside
+        if found.level > _ZERO and aside <= _BESIDE * size:
             if found.labels == 3:
                 found.level = wp.min(found.level, wp.min(wp.dot(n, w0), wp.min(wp.dot(n, w1), wp.dot(n, w2))))
-            elif found.labels == 2:
-                found.level = wp.min(found.level, wp.min(wp.dot(n, w0), wp.dot(n, w1)))
-            part_a = turning_a[0] + share * (turning_a[second] - turning_a[0])
-            part_b = turning_b[0] + share * (turning_b[second] - turning_b[0])
-            way = w1 - w0
-            long = wp.length(way)
-            least = wp.min(share, _ONE - share) * long
-            e = vec(_ONE, _ZERO, _ZERO)
-            if wp.abs(n[0]) > wp.abs(n[1]):
-                e = vec(_ZERO, _ONE, _ZERO)
-            if found.labels == 2 and long > _ZERO:
-                e = way
-            e = wp.normalize(e - wp.dot(e, n) * n)
-            f = wp.cross(n, e)
-            a_e = wp.dot(on_a.tangent, e)
-            a_f = wp.dot(on_a.tangent, f)
-            b_e = wp.dot(on_b.tangent, e)
-            b_f = wp.dot(on_b.tangent, f)
-            inner = real(0.0)
-            if found.labels == 3:
                 # Two points of each body: the corners of a parallelogram, of which the fourth is known.
                 x = depth * n
                 inner = inner_radius(x, w0, w1, w2)
@@ -280,37 +271,76 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
                     inner = inner_radius_of_four(x, w1, w0, w2)
                 elif is_pivot(core, middle, third, 0, second, _SAME * size):
                     inner = inner_radius_of_four(x, w2, w0, w1)
-            half = _WIDEST + _ZERO
-            while half > _NARROWEST:
-                squared = _ONE + half * half
-                sine = _TWO * half / squared
-                cosine = (_ONE - half * half) / squared
-                holds = bool(False)
-                if found.labels == 3:
-                    holds = inner >= half * found.level
-                else:
-                    bend_a = roundness_of(on_a, part_a, sine, cosine)
-                    bend_b = roundness_of(on_b, part_b, sine, cosine)
-                    k_ff = bend_a * a_f * a_f + bend_b * b_f * b_f
-                    k_ee = bend_a * a_e * a_e + bend_b * b_e * b_e
-                    if found.labels == 2:
-                        # Along both points by as much as the nearer one is beside; else across, by the bend.
-                        along = half * found.level
-                        if along < least:
-                            along = along / least
-                            bend = wp.sqrt((_ONE - along * along) * k_ff) - along * wp.sqrt(k_ee)
-                            holds = bend > _ZERO and bend * bend >= squared * found.level
-                    else:
-                        k_ef = bend_a * a_e * a_f + bend_b * b_e * b_f
-                        bend = _HALF * (k_ee + k_ff - wp.sqrt((k_ee - k_ff) * (k_ee - k_ff) + real(4.0) * k_ef * k_ef))
-                        holds = bend >= squared * found.level
-                if holds:
-                    found.cosine = cosine
-                    half = _ZERO
-                half = _LESS * half
+                half = wp.min(inner / found.level, _WIDEST)
+                if half > _NARROWEST:
+                    found.cosine = (_ONE - half * half) / (_ONE + half * half)
+            else:
+                found.level = wp.min(found.level, wp.min(wp.dot(n, w0), wp.dot(n, w1)))
+                on_a.radius *= turning_a[0] + share * (turning_a[second] - turning_a[0])
+                on_b.radius *= turning_b[0] + share * (turning_b[second] - turning_b[0])
+                way = w1 - w0
+                long = wp.length(way)
+                if found.labels == 2 and long > _ZERO:
+                    way = way / long
+                    f = wp.normalize(wp.cross(n, way))
+                    found.cosine = cosine_across_line(
+                        on_a, on_b, way, f, wp.min(share, _ONE - share) * long, found.level
+                    )
+                elif found.labels == 1:
+                    found.cosine = cosine_round_point(on_a, on_b, n, found.level)
         return found
 
     return polished
+
+
+@wp.func
+def cosine_round_point(on_a: Rim, on_b: Rim, n: vec, level: real) -> real:
+    """Up to which cosine from n two rims reach no less than `level`, which they do along n; 1 if nowhere."""
+    e = vec(_ONE, _ZERO, _ZERO)
+    if wp.abs(n[0]) > wp.abs(n[1]):
+        e = vec(_ZERO, _ONE, _ZERO)
+    e = wp.normalize(e - wp.dot(e, n) * n)
+    f = wp.cross(n, e)
+    a_e = wp.dot(on_a.tangent, e)
+    a_f = wp.dot(on_a.tangent, f)
+    b_e = wp.dot(on_b.tangent, e)
+    b_f = wp.dot(on_b.tangent, f)
+    half = _WIDEST + _ZERO
+    while half > _NARROWEST:
+        bend_a = roundness_of(on_a, half)
+        bend_b = roundness_of(on_b, half)
+        k_ee = bend_a * a_e * a_e + bend_b * b_e * b_e
+        k_ef = bend_a * a_e * a_f + bend_b * b_e * b_f
+        k_ff = bend_a * a_f * a_f + bend_b * b_f * b_f
+        # the lesser of both curvatures
+        bend = _HALF * (k_ee + k_ff - wp.sqrt((k_ee - k_ff) * (k_ee - k_ff) + _FOUR * k_ef * k_ef))
+        if bend >= (_ONE + half * half) * level:
+            return (_ONE - half * half) / (_ONE + half * half)
+        half = _LESS * half
+    return _ONE
+
+
+@wp.func
+def cosine_across_line(on_a: Rim, on_b: Rim, e: vec, f: vec, beside: real, level: real) -> real:
+    """The same of two points that are at least `beside` the normal to either side along e; f is across both.
+
+    Along e one of them reaches farther by as much as it is beside; else the rims bend across.
+    """
+    a_e = wp.dot(on_a.tangent, e)
+    a_f = wp.dot(on_a.tangent, f)
+    b_e = wp.dot(on_b.tangent, e)
+    b_f = wp.dot(on_b.tangent, f)
+    half = wp.min(_WIDEST, beside / level)
+    while half > _NARROWEST:
+        bend_a = roundness_of(on_a, half)
+        bend_b = roundness_of(on_b, half)
+        along = half * level / beside
+        bend = wp.sqrt((_ONE - along * along) * (bend_a * a_f * a_f + bend_b * b_f * b_f))
+        bend -= along * wp.sqrt(bend_a * a_e * a_e + bend_b * b_e * b_e)
+        if bend > _ZERO and bend * bend >= (_ONE + half * half) * level:
+            return (_ONE - half * half) / (_ONE + half * half)
+        half = _LESS * half
+    return _ONE
 
 
 @wp.func
