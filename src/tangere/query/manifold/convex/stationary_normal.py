@@ -60,7 +60,7 @@ class StationaryNormal:
 
 
 @wp.struct
-class Rim:
+class RimPoint:
     """Of one of two bodies, in a's frame, for a direction."""
 
     point: wp.vec3d  #: from its middle to where it reaches farthest
@@ -70,9 +70,9 @@ class Rim:
 
 
 @wp.func
-def rim_along(radius: real, d: vec) -> Rim:
+def rim_along(radius: real, d: vec) -> RimPoint:
     """A rim about z for a unit direction, both in the frame of its body."""
-    rim = Rim()
+    rim = RimPoint()
     rim.radius = radius
     rim.across = wp.sqrt(d[0] * d[0] + d[1] * d[1])
     if rim.across > _ZERO:
@@ -84,12 +84,12 @@ def rim_along(radius: real, d: vec) -> Rim:
 
 
 @wp.func
-def no_rim_along(radius: real, d: vec) -> Rim:
-    return Rim()
+def no_rim_along(radius: real, d: vec) -> RimPoint:
+    return RimPoint()
 
 
 @wp.func
-def roundness_of(rim: Rim, half: real) -> real:
+def roundness_of(rim: RimPoint, half: real) -> real:
     """How much the reach of a rim bends along its tangent at least, up to an angle; `half`: the tangent of half of it.
 
     At an angle its reach is more than that of one point by half the square of the sine, times this.
@@ -164,8 +164,8 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
         own_0 = vec()
         own_1 = vec()
         own_2 = vec()
-        on_a = Rim()
-        on_b = Rim()
+        on_a = RimPoint()
+        on_b = RimPoint()
         step = int(0)
         while step < STEPS:
             step += 1
@@ -294,7 +294,7 @@ def stationary_normal_of(kind_a: int, kind_b: int) -> wp.Function:
 
 
 @wp.func
-def cosine_round_point(on_a: Rim, on_b: Rim, n: vec, level: real) -> real:
+def cosine_round_point(on_a: RimPoint, on_b: RimPoint, n: vec, level: real) -> real:
     """Up to which cosine from n two rims reach no less than `level`, which they do along n; 1 if nowhere."""
     e = vec(_ONE, _ZERO, _ZERO)
     if wp.abs(n[0]) > wp.abs(n[1]):
@@ -321,7 +321,7 @@ def cosine_round_point(on_a: Rim, on_b: Rim, n: vec, level: real) -> real:
 
 
 @wp.func
-def cosine_across_line(on_a: Rim, on_b: Rim, e: vec, f: vec, beside: real, level: real) -> real:
+def cosine_across_line(on_a: RimPoint, on_b: RimPoint, e: vec, f: vec, beside: real, level: real) -> real:
     """The same of two points that are at least `beside` the normal to either side along e; f is across both.
 
     Along e one of them reaches farther by as much as it is beside; else the rims bend across.
