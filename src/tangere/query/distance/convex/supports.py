@@ -158,14 +158,24 @@ def _cone_support(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> vec
 
 @wp.func
 def _hull_support(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> vec:
+    # Two at a time: neither comparison waits for the other.
+    last = shape.first + shape.count - 1
     best = shape.first + 0
+    other = last + 0
     most = wp.dot(points[best], d)
-    for k in range(shape.first + 1, shape.first + shape.count):
+    much = wp.dot(points[other], d)
+    k = shape.first + 1
+    while k < last:
         here = wp.dot(points[k], d)
+        there = wp.dot(points[k + 1], d)
         if here > most:
             most = here
             best = k
-    return points[best]
+        if there > much:
+            much = there
+            other = k + 1
+        k += 2
+    return points[wp.where(much > most, other, best)]
 
 
 @wp.func

@@ -24,7 +24,8 @@ from tangere.query.distance.convex.supports import ConvexKind
 from tangere.query.manifold.convex.approach import MEET, approach_kernel, take_ways_out
 from tangere.query.manifold.convex.clipping import ManifoldPoint, clip_features, single_contacts
 from tangere.query.manifold.convex.features import HullFaces, NearPair, empty_features, feature_kernel, most_sides
-from tangere.query.manifold.convex.penetration import Penetration, Polytopes, penetration_kernel
+from tangere.query.manifold.convex.penetration import NO_ROOM, PROVED, Penetration, mending_kernel, penetration_kernel
+from tangere.query.manifold.convex.polytope import KEPT, Polytopes
 from tangere.runtime import Arrays, choose_device, launch, thread_count, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic, hull_tables
@@ -143,21 +144,32 @@ def penetrations(
         found = wp.empty(len(which), dtype=Penetration, device=device)
         chosen = wp.array(rows[which].astype(np.int32), dtype=wp.int32, device=device)
         arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
-        launch(penetration_kernel(*kinds), len(scratch.corners), arguments, [found], device=device, grain=1)
+        launch(penetration_kernel(*kinds), len(scratch.corners) // room, arguments, [found], device=device, grain=1)
         if room == ROOM:
             answers = found.numpy()
         else:
             answers[which] = found.numpy()
-        which, room = which[answers["room"][which] == 0], MORE_ROOM * room
+        which, room = which[answers["room"][which] == NO_ROOM], MORE_ROOM * room
+    again = np.flatnonzero((answers["room"] != PROVED) | (answers["beside"] != 0))
+    if len(again):
+        chosen, which, found = (
+            wp.array(np.ascontiguousarray(each), dtype=dtype, device=device)
+            for each, dtype in ((rows, wp.int32), (again.astype(np.int32), wp.int32), (answers, Penetration))
+        )
+        launch(mending_kernel(*kinds), len(again), [chosen, which, *inputs, DEPTH_ENOUGH], [found], device=device)
+        answers = found.numpy()
     return answers
 
 
 def _scratch(count: int, room: int, device: wp.Device) -> Any:
     """Polytopes with room for so many corners each."""
     scratch: Any = Polytopes()
-    scratch.corners, scratch.own = (wp.empty((count, room), dtype=wp.vec3d, device=device) for _ in "ab")
-    for name, dtype in (("faces", wp.vec3i), ("planes", wp.vec4d), ("sides", wp.vec2i)):
-        setattr(scratch, name, wp.empty((count, 2 * room), dtype=dtype, device=device))
+    scratch.room = room
+    scratch.corners, scratch.own = (wp.empty(count * room, dtype=wp.vec3d, device=device) for _ in "ab")
+    many = {"faces": wp.vec3i, "planes": wp.vec4d, "distances": wp.float64, "sides": wp.int32, "gone": wp.int32}
+    for name, dtype in many.items():
+        setattr(scratch, name, wp.empty(2 * count * room, dtype=dtype, device=device))
+    scratch.cones = wp.empty(KEPT * count, dtype=wp.vec4d, device=device)
     return scratch
 
 

@@ -184,15 +184,14 @@ def take_ways_out(
     origins: wp.array[wp.mat44d],
     pairs: wp.array[NearPair],
 ):
-    """Write what was found about overlapping cores; those without a depth keep the point they have in common."""
+    """Write what was found about overlapping cores."""
     i = first + wp.tid()
     row = rows[i]
     way = found[i]
     pair = pairs[row]
-    if way.flat == 0:
-        origin = translation_of(origins[wp.min(row, origins.shape[0] - 1)])
-        pair.point_a = way.point_a - origin
-        pair.point_b = way.point_b - origin
+    origin = translation_of(origins[wp.min(row, origins.shape[0] - 1)])
+    pair.point_a = way.point_a - origin
+    pair.point_b = way.point_b - origin
     pair.normal = way.normal
     pair.gap = -way.depth - pair.margin_a - pair.margin_b
     pair.point_a -= pair.margin_a * way.normal

@@ -1,32 +1,44 @@
 """How deep are two cores in each other, and which is the nearest way out?
 
 Question: the least translation that parts two convex cores that have a point in common, or nearly.
-Method:   their Minkowski difference holds the origin. A polytope inside it grows at the face that is nearest to the
-          origin, by the support across that face, until the face is on the surface. The polytope need not hold the
-          origin itself: distances of faces are signed. Differences without volume, of points and segments, have a
-          direction across them and no depth.
+Method:   their Minkowski difference holds the origin. A polytope inside it, an octahedron at first, grows at the face
+          that is nearest to the origin, by the support across that face, until no face is nearer than the least reach
+          seen. The polytope need not hold the origin itself: distances of faces are signed. Of bodies with rims, whose
+          difference is like no few faces, Newton's method finds the least reach near a face (`stationary_normal`) and
+          how far round it no direction reaches less: faces that may be nearer in such directions only need not grow.
           Of cores that are apart by less than rounding leaves of a difference, the depth is negative: a gap along the
           normal of a face.
 Sound:    a translation by `depth` along `normal` parts the cores, because it is the reach of the difference itself
-          along that direction; of cores that overlap it is at most `accuracy` of their size more than the least, or
-          `enough` where there was no room for more corners; `room` says that it was not even that: then it is asked
-          again with more. Rounding may spoil a polytope: then it is the least of those seen. The last digits of the
-          normals of curved bodies are found by `stationary_normal`, and where a polytope takes many corners the
-          directions across round sides are tried as well (`rulings`).
+          along that direction. That it is at most `accuracy` of their size more than the least, or `enough` where there
+          was no room for more corners, is proved by the faces (see `polytope`); `room` says where it was not.
+          Then, and where a polytope takes many corners, the directions across round sides are tried too (`rulings`).
 Known as: the expanding polytope algorithm, EPA (van den Bergen 2001).
 """
 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import warp as wp
 
 from tangere.query.distance.convex.narrow_phase import rotation_of, translation_of
-from tangere.query.distance.convex.supports import CURVED, ConvexShape, core_support_of
-from tangere.query.manifold.convex.closed_forms import across
+from tangere.query.distance.convex.supports import CURVED, ConvexKind, ConvexShape, core_support_of
+from tangere.query.manifold.convex.flat_faces import flat_faces, seeds_of
+from tangere.query.manifold.convex.polytope import (
+    KEPT,
+    SETTLED,
+    Polytopes,
+    add_side,
+    end_of,
+    is_settled,
+    nearest_face,
+    place_face,
+    shares_of,
+    start_of,
+)
 from tangere.query.manifold.convex.rulings import face_across_of, ruling_of
-from tangere.query.manifold.convex.stationary_normal import stationary_normal_of
+from tangere.query.manifold.convex.stationary_normal import StationaryNormal, row_of, stationary_normal_of
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -36,17 +48,22 @@ vec = wp.vec3d
 
 _ZERO = wp.constant(real(0.0))
 _ONE = wp.constant(real(1.0))
+_TWO = wp.constant(real(2.0))
 _FAR = wp.constant(real(1.0e300))
 #: Lengths below this part of the size of the difference are rounding.
 _FLAT = wp.constant(real(1.0e-13))
-#: A first corner that is as far off, relative to the size or to the line before it, needs no search for a better one.
-_WIDE = wp.constant(real(0.1))
-
-
-#: Polytopes with more corners than this are of bodies that have many ways out that are almost as short.
-_MANY = wp.constant(32)
 #: Deepest points that are beside each other by more than this part of the size are sought again.
 _ASIDE = wp.constant(real(1.0e-6))
+#: Newton's method starts from faces whose distance is less than the reach along them by no more than this part of it:
+#: later where corners cost more.
+_NEAR, _NEARER = 0.08, 0.02
+#: How often it starts.
+_STARTS = wp.constant(8)
+Cones: Any = wp.types.matrix(shape=(8, 4), dtype=wp.float64)
+#: What was proved: nothing, for want of room or because of rounding; that the depth is the least.
+NO_ROOM = wp.constant(0)
+PROVED = wp.constant(1)
+SPOILT = wp.constant(2)
 
 
 @wp.struct
@@ -54,68 +71,11 @@ class Penetration:
     """The way out, in the world."""
 
     depth: wp.float64  #: of the cores; negative where they are apart [m]
-    flat: wp.int32  #: 1 where the cores are points or lines of one plane, which have no depth
     normal: wp.vec3d  #: unit, pushes a away from b
     point_a: wp.vec3d  #: deepest point of a's core
     point_b: wp.vec3d  #: … and of b's
-    room: wp.int32  #: 0 where the polytope had no room for more corners
-
-
-@wp.struct
-class Polytopes:
-    """Scratch of each index of a launch: a polytope inside the difference."""
-
-    corners: wp.array2d[wp.vec3d]  #: support differences
-    own: wp.array2d[wp.vec3d]  #: the points of a that they come from
-    faces: wp.array2d[wp.vec3i]
-    planes: wp.array2d[wp.vec4d]  #: outward unit normal and distance from the origin
-    sides: wp.array2d[wp.vec2i]  #: of the horizon
-
-
-@wp.func
-def place_face(p: Polytopes, i: int, slot: int, corners: wp.vec3i) -> int:
-    """Write a face whose corners go round it seen from outside; the next slot, the same where it has no area."""
-    one = p.corners[i, corners[0]]
-    normal = wp.cross(p.corners[i, corners[1]] - one, p.corners[i, corners[2]] - one)
-    size = wp.length(normal)
-    if not size > _ZERO:
-        return slot
-    normal = normal / size
-    p.faces[i, slot] = corners
-    p.planes[i, slot] = wp.vec4d(normal[0], normal[1], normal[2], wp.dot(normal, one))
-    return slot + 1
-
-
-@wp.func
-def add_side(p: Polytopes, i: int, count: int, start: int, end: int) -> int:
-    """Add a side to the horizon, or take its opposite away; how many there are, or would be if there were room."""
-    k = int(0)
-    while k < wp.min(count, p.sides.shape[1]):
-        side = p.sides[i, k]
-        if side[0] == end and side[1] == start:
-            p.sides[i, k] = p.sides[i, wp.min(count, p.sides.shape[1]) - 1]
-            return count - 1
-        k += 1
-    if count < p.sides.shape[1]:
-        p.sides[i, count] = wp.vec2i(start, end)
-    return count + 1
-
-
-@wp.func
-def shares_of(point: vec, a: vec, b: vec, c: vec) -> vec:
-    """Weights of three corners for a point of their plane, clamped to the triangle."""
-    ab = b - a
-    ac = c - a
-    ap = point - a
-    bb = wp.dot(ab, ab)
-    bc = wp.dot(ab, ac)
-    cc = wp.dot(ac, ac)
-    area = bb * cc - bc * bc
-    if not area > _ZERO:
-        return vec(_ONE, _ZERO, _ZERO)
-    v = wp.clamp((cc * wp.dot(ab, ap) - bc * wp.dot(ac, ap)) / area, _ZERO, _ONE)
-    w = wp.clamp((bb * wp.dot(ac, ap) - bc * wp.dot(ab, ap)) / area, _ZERO, _ONE - v)
-    return vec(_ONE - v - w, v, w)
+    room: wp.int32  #: NO_ROOM, PROVED or SPOILT
+    beside: wp.int32  #: 1 where the points are beside each other, seen along the normal, or not the deepest
 
 
 @cache
@@ -126,13 +86,14 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     """
     support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
     polished = stationary_normal_of(kind_a, kind_b)
-    ruling, face_across = ruling_of(kind_a, kind_b), face_across_of(kind_a, kind_b)
+    near = wp.constant(real(_NEARER if ConvexKind.HULL in (kind_a, kind_b) else _NEAR))
+    seeded = seeds_of(kind_a, kind_b)
     curved = wp.constant(int(kind_a in CURVED or kind_b in CURVED))
+    ends = wp.constant(sum(flat_faces(kind_a, kind_b)))
 
     @wp.func
     def support(
         p: Polytopes,
-        i: int,
         slot: int,
         a: ConvexShape,
         points_a: wp.array[wp.vec3d],
@@ -145,9 +106,33 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         """The corner of the difference that is farthest along d, kept in a slot."""
         own = support_a(a, points_a, d)
         corner = own - (offset + rotation * support_b(b, points_b, -(d * rotation)))
-        p.own[i, slot] = own
-        p.corners[i, slot] = corner
+        p.own[slot] = own
+        p.corners[slot] = corner
         return corner
+
+    @wp.func
+    def polished_from(
+        p: Polytopes,
+        base: int,
+        a: ConvexShape,
+        b: ConvexShape,
+        rotation: wp.mat33d,
+        offset: vec,
+        face: wp.vec3i,
+        distance: real,
+        n: vec,
+        size: real,
+    ) -> StationaryNormal:
+        own = wp.mat33d()
+        differences = wp.mat33d()
+        for k in range(3):
+            one = p.own[base + face[k]]
+            other = p.corners[base + face[k]]
+            for j in range(3):
+                own[k, j] = one[j]
+                differences[k, j] = other[j]
+        shares = shares_of(distance * n, row_of(differences, 0), row_of(differences, 1), row_of(differences, 2))
+        return polished(a, b, rotation, offset, n, own, differences, shares, size)
 
     @wp.func
     def penetration(
@@ -166,181 +151,151 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         rotation = wp.transpose(turned) * rotation_of(pose_b)
         offset = (translation_of(pose_b) - translation_of(pose_a)) * turned
         size = a.reach + b.reach + wp.length(offset)
-        # Corners that span the difference: two far apart, one off their line, one off their plane; towards the origin,
-        # unless they are far better elsewhere.
-        d = offset
-        if not wp.length_sq(offset) > _ZERO:
-            d = vec(_ONE, _ZERO, _ZERO)
-        way = -d
-        one = support(p, i, 0, a, points_a, b, points_b, rotation, offset, d)
-        far = wp.length(support(p, i, 1, a, points_a, b, points_b, rotation, offset, way) - one)
-        k = int(0)
-        while k < 6 and (k > 0 or not far > _WIDE * size):
-            d = vec(_ZERO, _ZERO, _ZERO)
-            d[k / 2] = wp.where(k % 2 == 0, -_ONE, _ONE)
-            k += 1
-            here = support(p, i, 1, a, points_a, b, points_b, rotation, offset, d) - one
-            if wp.length(here) > far:
-                far = wp.length(here)
-                way = d
-        normal = vec(_ZERO, _ZERO, _ONE)
-        spans = int(0)
-        if far > _FLAT * size:
-            spans = 1
-            if k > 0:
-                support(p, i, 1, a, points_a, b, points_b, rotation, offset, way)
-            line = wp.normalize(p.corners[i, 1] - one)
-            way = wp.dot(one, line) * line - one
-            normal = across(line)
-            if wp.length_sq(way) > _ZERO:
-                normal = wp.normalize(wp.cross(line, way))
-            other = wp.cross(line, normal)
-            way = -other
-            if wp.dot(other, one) < _ZERO:
-                way = other
-            here = support(p, i, 2, a, points_a, b, points_b, rotation, offset, way) - one
-            off = wp.length(here - wp.dot(here, line) * line)
-            wide = off > _WIDE * far
-            far = off
-            k = int(0)
-            while k < 4 and not wide:
-                d = wp.where(k < 2, normal, other) * wp.where(k % 2 == 0, -_ONE, _ONE)
-                k += 1
-                here = support(p, i, 2, a, points_a, b, points_b, rotation, offset, d) - one
-                off = wp.length(here - wp.dot(here, line) * line)
-                if off > far:
-                    far = off
-                    way = d
-            if far > _FLAT * size:
-                spans = 2
-                if k > 0:
-                    support(p, i, 2, a, points_a, b, points_b, rotation, offset, way)
-                normal = wp.normalize(wp.cross(p.corners[i, 1] - one, p.corners[i, 2] - one))
-                if wp.dot(normal, one) > _ZERO:
-                    normal = -normal
-                up = wp.dot(normal, support(p, i, 3, a, points_a, b, points_b, rotation, offset, normal) - one)
-                if not up > _FLAT * size:
-                    normal = -normal
-                    up = wp.dot(normal, support(p, i, 3, a, points_a, b, points_b, rotation, offset, normal) - one)
-                if up > _FLAT * size:
-                    spans = 3
+        base = i * p.room
         answer = Penetration()
-        answer.room = 1
-        if spans < 3:  # the origin is in it, so it is in the plane, line or point that the difference is
-            answer.normal = turned * normal
-            answer.flat = 1
-            return answer
-        # The tetrahedron, faces seen from outside: the last corner is above the first three if they go round so.
-        base = wp.vec3i(0, 2, 1)
-        one = p.corners[i, 0]
-        if wp.dot(wp.cross(p.corners[i, 1] - one, p.corners[i, 2] - one), p.corners[i, 3] - one) < _ZERO:
-            base = wp.vec3i(0, 1, 2)
-        faces = place_face(p, i, 0, base)
-        faces = place_face(p, i, faces, wp.vec3i(base[1], base[0], 3))
-        faces = place_face(p, i, faces, wp.vec3i(base[2], base[1], 3))
-        faces = place_face(p, i, faces, wp.vec3i(base[0], base[2], 3))
-        corners = int(4)
-        best = int(0)
-        depth = _FAR + _ZERO
-        nearest = p.faces[i, 0]
-        nearest_plane = p.planes[i, 0]
-        going = bool(True)
-        least = _FAR + _ZERO
+        answer.room = PROVED
+        start = 2 * base  # of faces and of sides
+        # An octahedron, of directions that are along no axis.
         k = int(0)
-        while k < faces:
-            if p.planes[i, k][3] < least:
-                least = p.planes[i, k][3]
-                best = k
+        while k < 6:
+            d = vec(_TWO, _ONE, _TWO)
+            if k / 2 == 1:
+                d = vec(-_TWO, _TWO, _ONE)
+            elif k / 2 == 2:
+                d = vec(-_ONE, -_TWO, _TWO)
+            support(p, base + k, a, points_a, b, points_b, rotation, offset, wp.where(k % 2 == 0, d, -d))
             k += 1
+        k = int(0)
+        while k < 8:
+            x = k & 1
+            y = 2 + ((k >> 1) & 1)
+            z = 4 + ((k >> 2) & 1)
+            odd = (x + y + z) % 2 == 1
+            left = wp.where(odd, z, y)
+            right = wp.where(odd, y, z)
+            place_face(p, base, start + k, x, left, right, p.corners[base + right])
+            k += 1
+        corners = int(6)
+        faces = int(8)
+        best = nearest_face(p, start, faces)
+        depth = _FAR + _ZERO
+        nearest = wp.vec3i()  # the face of the least reach, its normal and its distance
+        normal = vec()
+        distance = real(0.0)
+        smooth = bool(False)  # whether the least reach was found by Newton's method, or by a face
+        found = StationaryNormal()
+        kept = ends + 0
+        starts = int(0)
+        if ends > 0:
+            found = seeded(p, i, a, points_a, b, points_b, rotation, offset)
+            depth = found.level
+            smooth = True
+        going = bool(True)
         while going:
-            plane = p.planes[i, best]
-            normal = vec(plane[0], plane[1], plane[2])
-            corner = support(p, i, corners, a, points_a, b, points_b, rotation, offset, normal)
-            reach = wp.dot(normal, corner)
-            if reach < depth:
-                depth = reach
-                nearest = p.faces[i, best]
-                nearest_plane = plane
-            # the horizon of a convex polytope has fewer sides than it has corners
-            full = corners + 1 >= p.corners.shape[1] or faces + corners + 1 >= p.faces.shape[1]
-            if depth - least <= accuracy * size:
+            here = p.distances[start + best]
+            room = corners + 3 <= p.room and faces + corners + 1 <= 2 * p.room
+            growing = bool(False)
+            corner = vec()
+            if depth - here <= accuracy * size:
                 going = False
-            elif full:  # rounding may keep the last digits
-                answer.room = wp.where(depth - least <= enough * size, 1, 0)
+            elif not room:  # rounding may keep the last digits
+                answer.room = wp.where(depth - here <= enough * size, PROVED, NO_ROOM)
                 going = False
+            elif kept > 0 and is_settled(p, i, start + best, here, depth, kept):
+                p.distances[start + best] = SETTLED
+                best = nearest_face(p, start, faces)
             else:
+                growing = True
+                plane = p.planes[start + best]
+                n = vec(plane[0], plane[1], plane[2])
+                corner = support(p, base + corners, a, points_a, b, points_b, rotation, offset, n)
+                reach = wp.dot(n, corner)
+                if reach < depth:
+                    depth = reach
+                    nearest = p.faces[start + best]
+                    normal = n
+                    distance = here
+                    smooth = False
+                off = reach - here
+                if curved != 0 and starts < _STARTS and off > _FLAT * size and off <= near * reach:
+                    starts += 1
+                    better = polished_from(p, base, a, b, rotation, offset, p.faces[start + best], here, n, size)
+                    next = support(p, base + corners + 1, a, points_a, b, points_b, rotation, offset, better.normal)
+                    reach = wp.dot(better.normal, next)
+                    if reach <= depth + _FLAT * size:
+                        depth = reach
+                        found = better
+                        smooth = True
+                    if better.cosine < _ONE and reach - better.level <= accuracy * size:
+                        m = better.normal
+                        p.cones[i * KEPT + kept % KEPT] = wp.vec4d(m[0], m[1], m[2], better.cosine)
+                        kept += 1
+                        growing = not is_settled(p, i, start + best, here, depth, kept)
+                growing = growing and depth - here > accuracy * size
+            if growing:
+                # What the corner sees goes, and its horizon is joined with it, in the places of what it saw.
                 sides = int(0)
-                least = _FAR + _ZERO
+                gone = int(0)
+                least = SETTLED + _ZERO
                 k = int(0)
+                best = k + 0
                 while k < faces:
-                    plane = p.planes[i, k]
-                    over = wp.dot(vec(plane[0], plane[1], plane[2]), corner) - plane[3]
-                    if over > _FLAT * size:
-                        face = p.faces[i, k]
-                        sides = add_side(p, i, sides, face[0], face[1])
-                        sides = add_side(p, i, sides, face[1], face[2])
-                        sides = add_side(p, i, sides, face[2], face[0])
-                        # the last face takes its place
-                        faces -= 1
-                        p.faces[i, k] = p.faces[i, faces]
-                        p.planes[i, k] = p.planes[i, faces]
+                    plane = p.planes[start + k]
+                    if plane[0] * corner[0] + plane[1] * corner[1] + plane[2] * corner[2] > plane[3] + _FLAT * size:
+                        face = p.faces[start + k]
+                        sides = add_side(p, start, sides, face[0], face[1])
+                        sides = add_side(p, start, sides, face[1], face[2])
+                        sides = add_side(p, start, sides, face[2], face[0])
+                        p.gone[start + gone] = k
+                        gone += 1
                     else:
-                        if plane[3] < least:
-                            least = plane[3]
+                        here = p.distances[start + k]
+                        if here < least:
+                            least = here
                             best = k
-                        k += 1
-                if sides > p.sides.shape[1] or faces + sides > p.faces.shape[1]:  # rounding has spoilt it
-                    answer.room = 0
+                    k += 1
+                if gone == 0 or sides > 2 * p.room or faces + sides > 2 * p.room:  # rounding has spoilt it
+                    answer.room = SPOILT
                     going = False
                     sides = 0
+                    gone = 0
+                while gone > sides:  # the last face takes its place
+                    gone -= 1
+                    faces -= 1
+                    k = p.gone[start + gone]
+                    p.faces[start + k] = p.faces[start + faces]
+                    p.planes[start + k] = p.planes[start + faces]
+                    p.distances[start + k] = p.distances[start + faces]
+                    best = wp.where(best == faces, k, best)
                 k = int(0)
                 while k < sides:
-                    side = p.sides[i, k]
-                    placed = place_face(p, i, faces, wp.vec3i(side[0], side[1], corners))
-                    if placed > faces and p.planes[i, faces][3] < least:
-                        least = p.planes[i, faces][3]
-                        best = faces
-                    faces = placed
+                    side = p.sides[start + k]
+                    slot = faces + k - gone
+                    if k < gone:
+                        slot = p.gone[start + k]
+                    here = place_face(p, base, start + slot, start_of(side), end_of(side), corners, corner)
+                    if here < least:
+                        least = here
+                        best = slot
                     k += 1
+                faces += sides - gone
                 corners += 1
-        face = nearest
-        plane = nearest_plane
-        normal = vec(plane[0], plane[1], plane[2])
-        shares = shares_of(plane[3] * normal, p.corners[i, face[0]], p.corners[i, face[1]], p.corners[i, face[2]])
-        deepest = shares[0] * p.own[i, face[0]] + shares[1] * p.own[i, face[1]] + shares[2] * p.own[i, face[2]]
-        # Points of both bodies by their weights, wherever the origin is over the face.
-        difference = shares[0] * p.corners[i, face[0]]
-        difference += shares[1] * p.corners[i, face[1]] + shares[2] * p.corners[i, face[2]]
-        if curved != 0:
-            own = wp.mat33d()
-            corner_rows = wp.mat33d()
-            for k in range(3):
-                for j in range(3):
-                    own[k, j] = p.own[i, face[k]][j]
-                    corner_rows[k, j] = p.corners[i, face[k]][j]
-            better = polished(a, b, rotation, offset, normal, own, corner_rows, shares, size)
-            corner = support(p, i, corners, a, points_a, b, points_b, rotation, offset, better.normal)
-            reach = wp.dot(better.normal, corner)
-            if reach <= depth + _FLAT * size:
-                depth = reach
-                normal = better.normal
-                aside = better.difference - wp.dot(better.difference, normal) * normal
-                if wp.length_sq(aside) <= wp.length_sq(difference - wp.dot(difference, normal) * normal):
-                    deepest = better.own
-                    difference = better.difference
-            if corners > _MANY:  # flat faces are a poor likeness of so much roundness
-                flank = ruling(a, points_a, b, points_b, rotation, offset)
-                if flank.reach < depth:
-                    depth = flank.reach
-                    normal = flank.normal
-            aside = difference - wp.dot(difference, normal) * normal
-            short = wp.dot(normal, difference) < depth - enough * size  # those are not the deepest points
-            if short or wp.length(aside) > _ASIDE * size:
-                found = face_across(a, points_a, b, points_b, rotation, offset, normal)
-                beside = found.difference - wp.dot(found.difference, normal) * normal
-                if short or wp.length_sq(beside) < wp.length_sq(aside):
-                    deepest = found.own
-                    difference = found.difference
+        deepest = found.own
+        difference = found.difference
+        if smooth:
+            normal = found.normal
+        else:
+            one = base + nearest[0]
+            two = base + nearest[1]
+            three = base + nearest[2]
+            # Points of both bodies by their weights, wherever the origin is over the face.
+            shares = shares_of(distance * normal, p.corners[one], p.corners[two], p.corners[three])
+            deepest = shares[0] * p.own[one] + shares[1] * p.own[two] + shares[2] * p.own[three]
+            difference = shares[0] * p.corners[one] + shares[1] * p.corners[two] + shares[2] * p.corners[three]
+        along = wp.dot(normal, difference)
+        short = along < depth - enough * size  # those are not the deepest points
+        if curved != 0 and (short or wp.length(difference - along * normal) > _ASIDE * size):
+            answer.beside = 1
         answer.depth = depth
         answer.normal = -(turned * normal)
         answer.point_a = translation_of(pose_a) + turned * deepest
@@ -371,6 +326,56 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             pose_a = poses_a[wp.min(row, poses_a.shape[0] - 1)]
             pose_b = poses_b[wp.min(row, poses_b.shape[0] - 1)]
             found[i] = penetration(p, slot, a, points_a, pose_a, b, points_b, pose_b, accuracy, enough)
-            i += p.corners.shape[0]
+            i += p.corners.shape[0] / p.room
 
     return penetrations
+
+
+@cache
+def mending_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
+    """Ways out that were not proved to be the least, or whose points are not over each other, once more."""
+    ruling, face_across = ruling_of(kind_a, kind_b), face_across_of(kind_a, kind_b)
+
+    @wp.kernel(module="unique", module_options=SOUND)
+    def mended(
+        first: int,
+        rows: wp.array[int],
+        which: wp.array[int],
+        shapes_a: wp.array[ConvexShape],
+        points_a: wp.array[wp.vec3d],
+        poses_a: wp.array[wp.mat44d],
+        shapes_b: wp.array[ConvexShape],
+        points_b: wp.array[wp.vec3d],
+        poses_b: wp.array[wp.mat44d],
+        enough: real,
+        found: wp.array[Penetration],
+    ):
+        i = which[first + wp.tid()]
+        row = rows[i]
+        a = shapes_a[wp.min(row, shapes_a.shape[0] - 1)]
+        b = shapes_b[wp.min(row, shapes_b.shape[0] - 1)]
+        pose_a = poses_a[wp.min(row, poses_a.shape[0] - 1)]
+        pose_b = poses_b[wp.min(row, poses_b.shape[0] - 1)]
+        turned = rotation_of(pose_a)
+        rotation = wp.transpose(turned) * rotation_of(pose_b)
+        offset = (translation_of(pose_b) - translation_of(pose_a)) * turned
+        size = a.reach + b.reach + wp.length(offset)
+        answer = found[i]
+        normal = -(answer.normal * turned)
+        difference = (answer.point_a - answer.point_b) * turned
+        aside = wp.length(difference - wp.dot(difference, normal) * normal)
+        if answer.room != PROVED:
+            flank = ruling(a, points_a, b, points_b, rotation, offset)
+            if flank.reach < answer.depth:
+                answer.depth = flank.reach
+                normal = flank.normal
+                answer.normal = -(turned * normal)
+                aside = _FAR + _ZERO
+        sought = face_across(a, points_a, b, points_b, rotation, offset, normal)
+        short = wp.dot(difference, normal) < answer.depth - enough * size
+        if short or wp.length(sought.difference - wp.dot(sought.difference, normal) * normal) < aside:
+            answer.point_a = translation_of(pose_a) + turned * sought.own
+            answer.point_b = answer.point_a - turned * sought.difference
+        found[i] = answer
+
+    return mended
