@@ -314,8 +314,20 @@ def test_a_part_that_has_moved_away_is_not_cut_with_what_it_came_off() -> None:
     assert {round(float(simulation.bodies[k].shape.volumes.sum()), 6) for k in (0, 2)} == {0.5}
 
 
-@pytest.mark.parametrize("case", [1, 28])
+@pytest.mark.parametrize("case", [1, 28, 32, 34])
 def test_random_strokes_leave_surfaces_apart(case) -> None:
+    """In the last two the mean of the normals of walls is on the wrong side of one of them."""
+    cut_by_random_strokes(case)
+
+
+@pytest.mark.slow
+def test_of_three_hundred_random_strokes_none_is_refused(effort) -> None:
+    for case in range(effort(150)):
+        cut_by_random_strokes(case)
+
+
+def cut_by_random_strokes(case: int) -> None:
+    """Two strokes through a block or a torus."""
     rng = np.random.default_rng(case)
     shape = TetMesh(*(lattice_block, lattice_torus)[case % 2]())
     simulation = Simulation([Body(shape, cuttable=True, density=1.0)], gravity=(0, 0, 0), device="cpu", threads=1)

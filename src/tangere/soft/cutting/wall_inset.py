@@ -2,11 +2,14 @@
 
 Question: two walls are born at one place; how do they become surfaces that are apart, without moving a single dof?
 Method:   a surface vertex on a wall is carried by a simplex of its own side, at the point half a kerf inside along the
-          mean normal of the walls around it. At the front of the cut, where the walls of both sides meet in one
-          vertex, normals cancel and it stays where it is; but where others are at the same place, it goes towards the
-          middle of its simplices. Or, if asked, the one whose normals cancel most stays, and the others go.
+          direction that is nearest to all normals of the walls around it: the centre of the smallest cap of the unit
+          sphere that has them, which is on the right side of each whenever there is such a direction. At the front of
+          the cut, where the walls of both sides meet in one vertex, normals cancel and it stays where it is; but where
+          others are at the same place, it goes towards the middle of its simplices. Or, if asked, the one whose normals
+          cancel most stays, and the others go.
 Sound:    dofs, masses and energies are untouched. Weights add up to 1; they are negative by a few hundredths where a
           wall meets the skin at an acute angle.
+Known as: the smallest enclosing cap, found point by point as the smallest enclosing disc is (Welzl 1991).
 """
 
 from __future__ import annotations
@@ -14,10 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import warp as wp
 
-#: Walls around a vertex look the same way if the cosine to their mean is more than this.
+from tangere.runtime import SOUND, launch
+
+wp.set_module_options(SOUND)
+
+#: Walls around a vertex look the same way if the cosine of the smallest cap of their normals is more than this.
 SAME_WAY = 0.1
-#: Mean normals are stretched so that each wall is half a kerf away, at most this much.
+#: Directions are stretched so that each wall is half a kerf away, at most this much.
 MOST_STRETCHED = 2.0
 #: Simplices have a point equally well if its least weights differ by less: then the first one carries it.
 COARSE = 1e-6
@@ -59,24 +67,17 @@ def inset_carriers(
     per_facet = walls.corners.shape[1]
     vertex = walls.corners.ravel()
     normals, owners = np.repeat(walls.normals, per_facet, axis=0), np.repeat(walls.owners, per_facet)
-    mean = np.stack([np.bincount(vertex, normals[:, k], count) for k in range(3)], axis=1)
-    size = np.linalg.norm(mean, axis=1)
-    mean /= np.where(size > 0.0, size, 1.0)[:, None]
-    cosine = np.einsum("ij,ij->i", normals, mean[vertex]) / np.linalg.norm(normals, axis=1)
-    least = np.full(count, np.inf)
-    np.minimum.at(least, vertex, cosine)
+    ways, least = _smallest_caps(vertex, normals, count)
     alone = least > SAME_WAY
-    mean *= np.clip(1.0 / np.where(alone, least, 1.0), 1.0, MOST_STRETCHED)[:, None]
+    ways *= np.clip(1.0 / np.where(alone, least, 1.0), 1.0, MOST_STRETCHED)[:, None]
     crowded = _crowded(vertex[~alone[vertex]], used, rest[dofs])
     if stay.any():
-        whole = np.bincount(vertex, np.linalg.norm(normals, axis=1), count)
-        crowded = _without_first(crowded, rest[dofs], size / np.where(whole > 0.0, whole, 1.0), stay)
-    mean[crowded] = _outward(crowded, vertex, rest[dofs], rest[simplices[owners]].mean(axis=1))
+        crowded = _without_first(crowded, rest[dofs], _left_of_sum(vertex, normals, count), stay)
+    ways[crowded] = _outward(crowded, vertex, rest[dofs], rest[simplices[owners]].mean(axis=1))
     alone[crowded] = True
     moved = alone[vertex]
     vertex, owners = vertex[moved], owners[moved]
-    way = mean[vertex]
-    found = _weights_in(rest[dofs[vertex]] - depth[vertex][:, None] * way, rest[simplices[owners]])
+    found = _weights_in(rest[dofs[vertex]] - depth[vertex][:, None] * ways[vertex], rest[simplices[owners]])
     inside = np.floor(found.min(axis=1) / COARSE)
     order = np.lexsort((owners, -inside, vertex))  # of the simplices at a vertex the one that has it best
     best = order[np.unique(vertex[order], return_index=True)[1]]
@@ -84,6 +85,25 @@ def inset_carriers(
     width = corners.shape[1]
     carriers[vertex[best], :width], weights[vertex[best], :width] = corners, found[best]
     return carriers, weights
+
+
+def _smallest_caps(vertex: np.ndarray, normals: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Centre (count, 3) and cosine (count,) of the smallest cap of the normals at each vertex; infinity for none."""
+    order = np.argsort(vertex, kind="stable")
+    units = normals[order] / np.linalg.norm(normals[order], axis=1, keepdims=True)
+    ends = np.searchsorted(vertex[order], np.arange(count + 1))
+    host = wp.get_device("cpu")
+    found = wp.zeros(count, dtype=wp.vec3d, device=host), wp.zeros(count, dtype=wp.float64, device=host)
+    given = wp.array(ends, dtype=wp.int32, device=host), wp.array(units, dtype=wp.vec3d, device=host)
+    launch(_caps, count, list(given), list(found), device=host)
+    return found[0].numpy(), found[1].numpy()
+
+
+def _left_of_sum(vertex: np.ndarray, normals: np.ndarray, count: int) -> np.ndarray:
+    """(count,) how long the sum of the normals at each vertex is, beside the sum of their lengths."""
+    whole = np.bincount(vertex, np.linalg.norm(normals, axis=1), count)
+    size = np.linalg.norm(np.stack([np.bincount(vertex, normals[:, k], count) for k in range(3)], axis=1), axis=1)
+    return size / np.where(whole > 0.0, whole, 1.0)
 
 
 def _crowded(asked: np.ndarray, used: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -122,3 +142,58 @@ def _weights_in(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
         square = np.einsum("mia,mib->mab", sides, sides)
         inner = np.linalg.solve(square, np.einsum("mia,mi->ma", sides, away)[..., None])[..., 0]
     return np.column_stack([1.0 - inner.sum(axis=1), inner])
+
+
+#: Directions whose cosines differ by less are equally far.
+_SAME = wp.constant(wp.float64(1e-12))
+
+
+@wp.func
+def cap_of_three(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d) -> wp.vec3d:
+    """Centre of the cap that has three unit vectors on its rim."""
+    axis = wp.normalize(wp.cross(b - a, c - a))
+    if wp.dot(axis, a) < wp.float64(0.0):
+        axis = -axis
+    return axis
+
+
+@wp.func
+def smallest_cap(normals: wp.array[wp.vec3d], begin: int, end: int):
+    """Centre of the smallest cap that has these unit vectors, and the least cosine of one to it.
+
+    If there is no half sphere that has all of them the cosine is not positive, and the centre any direction.
+    """
+    axis = normals[begin]
+    least = wp.float64(1.0) - _SAME
+    for i in range(begin + 1, end):
+        if wp.dot(axis, normals[i]) < least:
+            axis = normals[i]
+            least = wp.float64(1.0) - _SAME
+            for j in range(begin, i):
+                if wp.dot(axis, normals[j]) < least:
+                    axis = wp.normalize(normals[i] + normals[j])
+                    least = wp.dot(axis, normals[j]) - _SAME
+                    for k in range(begin, j):
+                        if wp.dot(axis, normals[k]) < least:
+                            axis = cap_of_three(normals[i], normals[j], normals[k])
+                            least = wp.dot(axis, normals[k]) - _SAME
+    for i in range(begin, end):
+        least = wp.min(least, wp.dot(axis, normals[i]))
+    return axis, least
+
+
+@wp.kernel
+def _caps(
+    first: int,
+    ends: wp.array[int],
+    normals: wp.array[wp.vec3d],
+    axes: wp.array[wp.vec3d],
+    cosines: wp.array[wp.float64],
+):
+    """Of each vertex, of which the normals are from one end to the next."""
+    v = first + wp.tid()
+    cosine = wp.float64(wp.inf)
+    if ends[v + 1] > ends[v]:
+        axis, cosine = smallest_cap(normals, ends[v], ends[v + 1])
+        axes[v] = axis
+    cosines[v] = cosine

@@ -220,6 +220,7 @@ class SharedRoom:
             "edge_stamp": blank(edges),
             "cluster_stamp": blank(len(pipeline.patches.tree.clusters)),
             "clusters_around": blank(len(pipeline.patches.tree.clusters)),
+            "normals": wp.zeros(_MOST_TOUCHED, dtype=wp.vec3d, device="cpu"),
             "ring": blank(_MOST_TOUCHED),
             "around": blank(_MOST_TOUCHED),
             "sharp_ends": flat(of(sharp.ends)),

@@ -16,7 +16,7 @@ import warp as wp
 from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import ComplexArrays
 from tangere.soft.cutting.cut_surface import SurfaceStore
-from tangere.soft.cutting.wall_inset import COARSE, MOST_STRETCHED, SAME_WAY
+from tangere.soft.cutting.wall_inset import COARSE, MOST_STRETCHED, SAME_WAY, smallest_cap
 from tangere.soft.incremental.cpu.face_update import FREE_EDGES, LOOSE_EDGES, TOUCHED, FaceRoom
 from tangere.soft.incremental.undo_log import FULL, NOTES, WriteLog, put, put_value, put_vector
 from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, STILL, WALL
@@ -75,6 +75,7 @@ class WallRoom:
     edge_stamp: wp.array[int]
     cluster_stamp: wp.array[int]
     clusters_around: wp.array[int]  #: of what is touched, see `local_overlap`
+    normals: wp.array[wp.vec3d]  #: of the walls around one vertex
     ring: wp.array[int]
     around: wp.array[int]
     sharp_ends: wp.array[int]
@@ -125,28 +126,25 @@ def wall_normal(c: ComplexArrays, s: SurfaceStore, slot: int) -> wp.vec3d:
 
 
 @wp.func
-def find_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, row: int):
-    """Mean normal of the walls around a vertex, the least cosine of one to it, their sizes, and how many."""
-    mean = wp.vec3d()
+def find_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, row: int):
+    """Of the walls around a vertex: the centre and cosine of the smallest cap of their normals, how long the sum of
+    these is beside the sum of their lengths, and how many there are."""
+    total = wp.vec3d()
     sizes = wp.float64(0.0)
     count = int(0)
     for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
         slot = r.slot_of[r.at[e]]
-        if is_wall(c, s, slot):
+        if is_wall(c, s, slot) and count < w.normals.shape[0]:
             normal = wall_normal(c, s, slot)
-            mean += normal
+            total += normal
             sizes += wp.length(normal)
+            w.normals[count] = wp.normalize(normal)
             count += 1
-    size = wp.length(mean)
-    if size > wp.float64(0.0):
-        mean = mean / size
-    least = wp.float64(2.0)
-    for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
-        slot = r.slot_of[r.at[e]]
-        if is_wall(c, s, slot):
-            normal = wall_normal(c, s, slot)
-            least = wp.min(least, wp.dot(normal, mean) / wp.length(normal))
-    return mean, least, size / wp.max(sizes, wp.float64(1.0e-300)), count
+    axis = wp.vec3d()
+    cosine = wp.float64(2.0)
+    if count > 0:
+        axis, cosine = smallest_cap(w.normals, 0, count)
+    return axis, cosine, wp.length(total) / wp.max(sizes, wp.float64(1.0e-300)), count
 
 
 @wp.func
@@ -194,7 +192,7 @@ def must_go(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, name: i
         if at != name and s.store[s.dofs + at] >= 0:
             if same_place(c, s, at, name):
                 others += 1
-                _mean, least, left, count = find_walls(c, s, r, r.vertex_row[at])
+                _way, least, left, count = find_walls(c, s, r, w, r.vertex_row[at])
                 if count > 0 and least <= _SAME_WAY:
                     rivals += 1
                     most = most and (cancel < left or (cancel == left and name < at))
@@ -228,21 +226,21 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
     for n in range(r.found[TOUCHED]):
         name = r.touched[n]
         row = r.vertex_row[name]
-        _mean, _least, _rest, count = find_walls(c, s, r, row)
+        _way, _least, _rest, count = find_walls(c, s, r, w, row)
         if count > 0:
             note_place(c, s, w, log, name)
     for n in range(r.found[TOUCHED]):
         name = r.touched[n]
         row = r.vertex_row[name]
         dof = s.store[s.dofs + name]
-        mean, least, cancel, count = find_walls(c, s, r, row)
+        way, least, cancel, count = find_walls(c, s, r, w, row)
         carriers = wp.vec4i(dof, dof, dof, dof)
         weights = wp.vec4d(one, zero, zero, zero)
         going = bool(False)
         if count > 0:
             if least > _SAME_WAY:
                 going = True
-                mean = mean * wp.clamp(one / least, one, _MOST_STRETCHED)
+                way = way * wp.clamp(one / least, one, _MOST_STRETCHED)
             elif must_go(c, s, r, w, name, cancel):
                 going = True
                 middle = wp.vec3d()
@@ -252,9 +250,9 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                         corners = c.corners[s.store[s.owners + slot] >> 2]
                         for k in range(4):
                             middle += wp.float64(0.25) * c.rest[corners[k]]
-                mean = wp.normalize(c.rest[dof] - middle / wp.float64(count))
+                way = wp.normalize(c.rest[dof] - middle / wp.float64(count))
         if going:
-            point = c.rest[dof] - wp.abs(w.inset[name]) * w.half_kerf * mean
+            point = c.rest[dof] - wp.abs(w.inset[name]) * w.half_kerf * way
             best = wp.float64(-1.0e300)
             chosen = int(-1)
             for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
@@ -313,7 +311,7 @@ def note_places(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
     """Keep all that is on walls in the table of places (one thread)."""
     for name in range(r.known[0]):
         if s.store[s.dofs + name] >= 0:
-            _mean, _least, _left, count = find_walls(c, s, r, r.vertex_row[name])
+            _way, _least, _left, count = find_walls(c, s, r, w, r.vertex_row[name])
             if count > 0:
                 note_place(c, s, w, log, name)
                 log.numbers[NOTES] = 0
