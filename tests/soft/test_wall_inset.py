@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tangere.soft.cutting.wall_inset import WallFacets, _smallest_caps, inset_carriers
+from tangere.soft.cutting.wall_inset import WallFacets, _by_vertex, _smallest_caps, inset_carriers
 
 
 def best_cosine(normals: np.ndarray) -> float:
@@ -32,7 +32,7 @@ def test_the_direction_of_walls_is_the_nearest_to_all_normals(rng, width, effort
     vertex = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     scale = rng.uniform(0.1, 10.0, (len(vertex), 1))  # how large a wall is does not matter
     order = rng.permutation(len(vertex))
-    ways, least = _smallest_caps(vertex[order], (np.concatenate(rows) * scale)[order], len(rows) + 1)
+    ways, least = _smallest_caps(*_by_vertex(vertex[order], (np.concatenate(rows) * scale)[order], len(rows) + 1))
     found = 0
     for way, cosine, normals in zip(ways, least, rows, strict=False):
         wanted = best_cosine(normals)
@@ -56,7 +56,7 @@ def test_many_narrow_walls_do_not_outvote_a_wall_that_looks_elsewhere() -> None:
     corners = np.stack([np.zeros(7, int), np.full(7, 1), np.full(7, 2)], axis=1)
     facets = WallFacets(corners, normals, np.zeros(7, int))
     tets, every = np.array([[0, 1, 2, 3]]), np.arange(4)
-    carriers, weights = inset_carriers(facets, every, every, rest, tets, np.full(4, 1e-3), np.zeros(4, bool))
+    carriers, weights = inset_carriers(facets, every, every, rest, tets, 1e-3, np.zeros(4, int))
     moved = weights[0] @ rest[carriers[0]]
     assert moved @ across == pytest.approx(-1e-3)
     assert moved @ back == pytest.approx(-1e-3)

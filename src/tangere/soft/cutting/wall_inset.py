@@ -5,11 +5,12 @@ Method:   a surface vertex on a wall is carried by a simplex of its own side, at
           direction that is nearest to all normals of the walls around it: the centre of the smallest cap of the unit
           sphere that has them, which is on the right side of each whenever there is such a direction. At the front of
           the cut, where the walls of both sides meet in one vertex, normals cancel and it stays where it is; but where
-          others are at the same place, it goes towards the middle of its simplices. Or, if asked, the one whose normals
-          cancel most stays, and the others go.
+          others are at the same place, it goes twice as far towards the middle of its simplices, turned so that it
+          hardly comes nearer to any of its walls. If surfaces touch then, other ways are tried (`INSETS`).
 Sound:    dofs, masses and energies are untouched. Weights add up to 1; they are negative by a few hundredths where a
           wall meets the skin at an acute angle.
-Known as: the smallest enclosing cap, found point by point as the smallest enclosing disc is (Welzl 1991).
+Known as: the smallest enclosing cap, found point by point as the smallest enclosing disc is (Welzl 1991); relaxation of
+          linear inequalities (Agmon 1954).
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ wp.set_module_options(SOUND)
 SAME_WAY = 0.1
 #: Directions are stretched so that each wall is half a kerf away, at most this much.
 MOST_STRETCHED = 2.0
+#: Times that a direction is turned away from the wall that it comes nearest to, at most.
+TURNS = 16
+#: How a vertex is inset, by bits: it stays, if it may, where normals cancel most of all at its place; it goes straight
+#: towards the middle of its simplices where they cancel; and twice how often its depth is divided by four.
+STAYS, STRAIGHT, DIVIDED = wp.constant(1), wp.constant(2), wp.constant(4)
+#: Ways to inset walls, one tried after the other until surfaces are apart.
+INSETS = range(3 * int(DIVIDED))
 #: Simplices have a point equally well if its least weights differ by less: then the first one carries it.
 COARSE = 1e-6
 
@@ -46,8 +54,8 @@ def inset_carriers(
     dofs: np.ndarray,
     rest: np.ndarray,
     simplices: np.ndarray,
-    depth: np.ndarray,
-    stay: np.ndarray,
+    half_kerf: float,
+    insets: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """What carries the surface vertices: for each four vertices of the body (s, 4), and their weights (s, 4).
 
@@ -56,9 +64,8 @@ def inset_carriers(
         dofs: (s,) the vertex of the body at each surface vertex.
         rest: (v, 3) vertices of the body at rest [m].
         simplices: (n, 3 or 4) of the body.
-        depth: (s,) half a kerf, or less [m].
-        stay: (s,) bool: of vertices at one place around which normals cancel, the one where they do so most stays, if
-            it may.
+        half_kerf: how far walls go [m].
+        insets: (s,) how each vertex is inset, of `INSETS`.
     """
     count = len(dofs)
     carriers, weights = np.repeat(dofs[:, None], 4, axis=1), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
@@ -67,17 +74,21 @@ def inset_carriers(
     per_facet = walls.corners.shape[1]
     vertex = walls.corners.ravel()
     normals, owners = np.repeat(walls.normals, per_facet, axis=0), np.repeat(walls.owners, per_facet)
-    ways, least = _smallest_caps(vertex, normals, count)
+    ways, least = _smallest_caps(*_by_vertex(vertex, normals, count))
     alone = least > SAME_WAY
     ways *= np.clip(1.0 / np.where(alone, least, 1.0), 1.0, MOST_STRETCHED)[:, None]
     crowded = _crowded(vertex[~alone[vertex]], used, rest[dofs])
-    if stay.any():
-        crowded = _without_first(crowded, rest[dofs], _left_of_sum(vertex, normals, count), stay)
+    stays, straight = insets & int(STAYS) != 0, insets & int(STRAIGHT) != 0
+    if stays.any():
+        crowded = _without_first(crowded, rest[dofs], _left_of_sum(vertex, normals, count), stays)
     ways[crowded] = _outward(crowded, vertex, rest[dofs], rest[simplices[owners]].mean(axis=1))
+    turned = crowded[~straight[crowded]]
+    ways[turned] = MOST_STRETCHED * _turned(ways[turned], turned, *_by_vertex(vertex, normals, count))
+    ways *= (half_kerf * 0.25 ** (insets // int(DIVIDED)))[:, None]
     alone[crowded] = True
     moved = alone[vertex]
     vertex, owners = vertex[moved], owners[moved]
-    found = _weights_in(rest[dofs[vertex]] - depth[vertex][:, None] * ways[vertex], rest[simplices[owners]])
+    found = _weights_in(rest[dofs[vertex]] - ways[vertex], rest[simplices[owners]])
     inside = np.floor(found.min(axis=1) / COARSE)
     order = np.lexsort((owners, -inside, vertex))  # of the simplices at a vertex the one that has it best
     best = order[np.unique(vertex[order], return_index=True)[1]]
@@ -87,16 +98,27 @@ def inset_carriers(
     return carriers, weights
 
 
-def _smallest_caps(vertex: np.ndarray, normals: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Centre (count, 3) and cosine (count,) of the smallest cap of the normals at each vertex; infinity for none."""
+def _by_vertex(vertex: np.ndarray, normals: np.ndarray, count: int) -> tuple[wp.array, wp.array]:
+    """Unit normals, those of each vertex together: where they begin and end (count + 1,), and themselves (m, 3)."""
     order = np.argsort(vertex, kind="stable")
     units = normals[order] / np.linalg.norm(normals[order], axis=1, keepdims=True)
     ends = np.searchsorted(vertex[order], np.arange(count + 1))
-    host = wp.get_device("cpu")
-    found = wp.zeros(count, dtype=wp.vec3d, device=host), wp.zeros(count, dtype=wp.float64, device=host)
-    given = wp.array(ends, dtype=wp.int32, device=host), wp.array(units, dtype=wp.vec3d, device=host)
-    launch(_caps, count, list(given), list(found), device=host)
+    return wp.array(ends, dtype=wp.int32, device="cpu"), wp.array(units, dtype=wp.vec3d, device="cpu")
+
+
+def _smallest_caps(ends: wp.array, normals: wp.array) -> tuple[np.ndarray, np.ndarray]:
+    """Centre (v, 3) and cosine (v,) of the smallest cap of the normals at each vertex; infinity for none."""
+    count = len(ends) - 1
+    found = wp.zeros(count, dtype=wp.vec3d, device="cpu"), wp.zeros(count, dtype=wp.float64, device="cpu")
+    launch(_caps, count, [ends, normals], list(found), device=ends.device)
     return found[0].numpy(), found[1].numpy()
+
+
+def _turned(ways: np.ndarray, of: np.ndarray, ends: wp.array, normals: wp.array) -> np.ndarray:
+    """(k, 3) directions of some vertices, turned by `turned_to_walls`."""
+    turned = wp.array(ways, dtype=wp.vec3d, device="cpu")
+    launch(_turn, len(of), [wp.array(of, dtype=wp.int32, device="cpu"), ends, normals], [turned], device=ends.device)
+    return turned.numpy()
 
 
 def _left_of_sum(vertex: np.ndarray, normals: np.ndarray, count: int) -> np.ndarray:
@@ -146,6 +168,8 @@ def _weights_in(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 #: Directions whose cosines differ by less are equally far.
 _SAME = wp.constant(wp.float64(1e-12))
+#: And a right angle is exceeded by no more than this.
+_NEARLY = wp.constant(wp.float64(1e-3))
 
 
 @wp.func
@@ -180,6 +204,53 @@ def smallest_cap(normals: wp.array[wp.vec3d], begin: int, end: int):
     for i in range(begin, end):
         least = wp.min(least, wp.dot(axis, normals[i]))
     return axis, least
+
+
+@wp.func
+def least_cosine(way: wp.vec3d, normals: wp.array[wp.vec3d], begin: int, end: int) -> wp.float64:
+    """From a unit vector to that of some others which is farthest from it."""
+    least = wp.float64(1.0)
+    for i in range(begin, end):
+        least = wp.min(least, wp.dot(way, normals[i]))
+    return least
+
+
+@wp.func
+def turned_to_walls(way: wp.vec3d, normals: wp.array[wp.vec3d], begin: int, end: int) -> wp.vec3d:
+    """A unit vector turned until no normal is more than a right angle from it, or by as little more as can be."""
+    best = way
+    for _turn in range(TURNS):
+        worst = int(begin)
+        for i in range(begin + 1, end):
+            if wp.dot(best, normals[i]) < wp.dot(best, normals[worst]):
+                worst = i
+        behind = wp.dot(best, normals[worst])
+        across = best - wp.min(behind, wp.float64(0.0)) * normals[worst]
+        if wp.length_sq(across) > _SAME:
+            best = wp.normalize(across)
+    least = least_cosine(best, normals, begin, end)
+    if least < -_NEARLY:  # then it is one between two or three of them
+        for i in range(begin, end):
+            for j in range(begin, i):
+                for k in range(begin, j + 1):
+                    tried = normals[i] + normals[j]
+                    if k < j:
+                        tried = wp.cross(normals[j] - normals[i], normals[k] - normals[i])
+                    if wp.length_sq(tried) > _SAME:
+                        tried = wp.normalize(tried)
+                        for _side in range(2):
+                            cosine = least_cosine(tried, normals, begin, end)
+                            if cosine > least + _NEARLY:
+                                best = tried
+                                least = cosine
+                            tried = -tried
+    return best
+
+
+@wp.kernel
+def _turn(first: int, of: wp.array[int], ends: wp.array[int], normals: wp.array[wp.vec3d], ways: wp.array[wp.vec3d]):
+    k = first + wp.tid()
+    ways[k] = turned_to_walls(ways[k], normals, ends[of[k]], ends[of[k] + 1])
 
 
 @wp.kernel

@@ -328,7 +328,7 @@ class BodyRoom:
         limits, alive = pipeline.initial_contacts.limits.numpy(), own.surface.dofs >= 0
         alive &= names >= 0
         np.minimum.at(shared.dof_columns["limit"].numpy(), row_of[own.surface.dofs[alive]], limits[names[alive]])
-        self.inset = wp.array(own.insets(name_room), dtype=wp.float64, device="cpu", copy=False)
+        self.inset = wp.array(own.insets(name_room), dtype=wp.int32, device="cpu", copy=False)
         self.walls = struct_of(
             wall_update.WallRoom,
             mirror.host,

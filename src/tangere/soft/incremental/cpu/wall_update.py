@@ -16,7 +16,16 @@ import warp as wp
 from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import ComplexArrays
 from tangere.soft.cutting.cut_surface import SurfaceStore
-from tangere.soft.cutting.wall_inset import COARSE, MOST_STRETCHED, SAME_WAY, smallest_cap
+from tangere.soft.cutting.wall_inset import (
+    COARSE,
+    DIVIDED,
+    MOST_STRETCHED,
+    SAME_WAY,
+    STAYS,
+    STRAIGHT,
+    smallest_cap,
+    turned_to_walls,
+)
 from tangere.soft.incremental.cpu.face_update import FREE_EDGES, LOOSE_EDGES, TOUCHED, FaceRoom
 from tangere.soft.incremental.undo_log import FULL, NOTES, WriteLog, put, put_value, put_vector
 from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, STILL, WALL
@@ -62,7 +71,7 @@ class WallRoom:
     vertex_base: wp.array[int]  #: by body
     body: wp.array[int]  #: by surface vertex of the simulation
     dof_limit: wp.array[wp.float64]
-    inset: wp.array[wp.float64]  #: by surface vertex: part of half a kerf; negative: it stays if it may
+    inset: wp.array[int]  #: by surface vertex: how it is inset, of `INSETS`
     half_kerf: wp.float64
     distance: wp.float64
     mass_per_area: wp.float64
@@ -197,7 +206,7 @@ def must_go(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, name: i
                     rivals += 1
                     most = most and (cancel < left or (cancel == left and name < at))
         at = w.following[at]
-    if w.inset[name] < wp.float64(0.0) and rivals > 0 and most:
+    if (w.inset[name] & STAYS) != 0 and rivals > 0 and most:
         return False
     return others > 0
 
@@ -251,8 +260,12 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                         for k in range(4):
                             middle += wp.float64(0.25) * c.rest[corners[k]]
                 way = wp.normalize(c.rest[dof] - middle / wp.float64(count))
+                if (w.inset[name] & STRAIGHT) == 0:
+                    find_walls(c, s, r, w, row)  # the normals, again: others have taken their place
+                    way = _MOST_STRETCHED * turned_to_walls(way, w.normals, 0, count)
         if going:
-            point = c.rest[dof] - wp.abs(w.inset[name]) * w.half_kerf * way
+            depth = w.half_kerf * wp.pow(wp.float64(0.25), wp.float64(w.inset[name] / DIVIDED))
+            point = c.rest[dof] - depth * way
             best = wp.float64(-1.0e300)
             chosen = int(-1)
             for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
