@@ -302,8 +302,8 @@ class CutBody:
         corners, rest, part, name = self.complex.corners, self.complex.rest, self._part, str(self.given.name)
         triangles, owners, walls = self._triangles()
         places = np.flatnonzero(self.surface.triangles[:, 0] >= 0) if self.surface else np.arange(len(triangles))
-        dofs, owners = self.surface_dofs, owners >> 2
-        facets = self._wall_facets(triangles, owners, walls)
+        dofs, facets = self.surface_dofs, self._wall_facets(triangles, owners, walls)
+        owners = owners >> 2
         insets = self.insets(len(dofs))[: len(dofs)]
         seen = np.unique(triangles)
         carriers, weights = inset_carriers(facets, seen, dofs, rest, corners, 0.5 * self.kerf, insets)
@@ -409,9 +409,10 @@ class CutBody:
     def _wall_facets(self, triangles: np.ndarray, owners: np.ndarray, walls: np.ndarray) -> WallFacets:
         rest = self.complex.rest
         if self.surface is not None:
-            corners, dofs = triangles[walls], self.surface_dofs
+            order = np.flatnonzero(walls)[np.argsort(owners[walls])]
+            corners, dofs = triangles[order], self.surface_dofs
             a, b, c = (rest[dofs[corners[:, k]]] for k in range(3))
-            return WallFacets(corners, np.cross(b - a, c - a), owners[walls])
+            return WallFacets(corners, np.cross(b - a, c - a), owners[order] >> 2)
         flags = self.complex.view("wall")[: len(triangles)]
         owner, facet = np.nonzero((flags[:, None] >> np.arange(3)) & 1)
         ends = np.stack([triangles[owner, (facet + 1) % 3], triangles[owner, (facet + 2) % 3]], axis=1)

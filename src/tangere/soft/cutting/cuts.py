@@ -245,9 +245,10 @@ class Cuts:
                 change, others = self._bodies_change(own, own.layout(fixed), (x, v), (sources, known, opened))
                 pipeline.change_bodies(change)
                 break
-            except InputError:
+            except InputError as error:
                 if (inset, everywhere) == tries[-1]:
-                    raise
+                    way_out = "abandon_stroke ends the stroke without this; a narrower kerf= or finer elements help"
+                    raise InputError(f"cut: {error}; nothing was cut: {way_out}") from None
         for other in self.bodies:
             if other is not own:
                 self._touch(other)

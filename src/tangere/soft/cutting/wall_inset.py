@@ -4,9 +4,10 @@ Question: two walls are born at one place; how do they become surfaces that are 
 Method:   a surface vertex on a wall is carried by a simplex of its own side, at the point half a kerf inside along the
           direction that is nearest to all normals of the walls around it: the centre of the smallest cap of the unit
           sphere that has them, which is on the right side of each whenever there is such a direction. At the front of
-          the cut, where the walls of both sides meet in one vertex, normals cancel and it stays where it is; but where
-          others are at the same place, it goes twice as far towards the middle of its simplices, turned so that it
-          hardly comes nearer to any of its walls. If surfaces touch then, other ways are tried (`INSETS`).
+          the cut, where the walls of both sides meet in one vertex, normals cancel and it stays where it is; if it is
+          on a wall that was there before, it goes along with that one. Where others are at the same place, it goes
+          twice as far towards the middle of its simplices. Either way is turned so that the vertex hardly comes nearer
+          to any of its walls. If surfaces touch then, other ways are tried (`INSETS`).
 Sound:    dofs, masses and energies are untouched. Weights add up to 1; they are negative by a few hundredths where a
           wall meets the skin at an acute angle.
 Known as: the smallest enclosing cap, found point by point as the smallest enclosing disc is (Welzl 1991); relaxation of
@@ -26,6 +27,8 @@ wp.set_module_options(SOUND)
 
 #: Walls around a vertex look the same way if the cosine of the smallest cap of their normals is more than this.
 SAME_WAY = 0.1
+#: Normals cancel at a vertex if their sum is shorter than this part of the sum of their lengths.
+CANCELS = 0.25
 #: Directions are stretched so that each wall is half a kerf away, at most this much.
 MOST_STRETCHED = 2.0
 #: Times that a direction is turned away from the wall that it comes nearest to, at most.
@@ -41,7 +44,7 @@ COARSE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class WallFacets:
-    """m facets that a blade has opened, of c corners each: triangles of a solid, edges of a sheet."""
+    """m facets that a blade has opened, in their order, of c corners each: triangles of a solid, edges of a sheet."""
 
     corners: np.ndarray  #: (m, c) surface vertices
     normals: np.ndarray  #: (m, 3) outward at rest, as long as the facet is large
@@ -74,22 +77,28 @@ def inset_carriers(
     per_facet = walls.corners.shape[1]
     vertex = walls.corners.ravel()
     normals, owners = np.repeat(walls.normals, per_facet, axis=0), np.repeat(walls.owners, per_facet)
-    ways, least = _smallest_caps(*_by_vertex(vertex, normals, count))
+    by_vertex = _by_vertex(vertex, normals, count)
+    ways, least = _smallest_caps(*by_vertex)
     alone = least > SAME_WAY
     ways *= np.clip(1.0 / np.where(alone, least, 1.0), 1.0, MOST_STRETCHED)[:, None]
-    crowded = _crowded(vertex[~alone[vertex]], used, rest[dofs])
+    sums, left = _sums(vertex, normals, count)
     stays, straight = insets & int(STAYS) != 0, insets & int(STRAIGHT) != 0
+    along = np.flatnonzero(~alone & (left > CANCELS) & ~stays & ~straight)
+    ways[along] = _turned(sums[along], along, *by_vertex)
+    ways[along] /= np.clip(np.einsum("ij,ij->i", ways[along], sums[along]), 1.0 / MOST_STRETCHED, 1.0)[:, None]
+    alone[along] = True
+    crowded = _crowded(vertex[~alone[vertex]], used, rest[dofs])
     if stays.any():
-        crowded = _without_first(crowded, rest[dofs], _left_of_sum(vertex, normals, count), stays)
+        crowded = _without_first(crowded, rest[dofs], left, stays)
     ways[crowded] = _outward(crowded, vertex, rest[dofs], rest[simplices[owners]].mean(axis=1))
     turned = crowded[~straight[crowded]]
-    ways[turned] = MOST_STRETCHED * _turned(ways[turned], turned, *_by_vertex(vertex, normals, count))
-    ways *= (half_kerf * 0.25 ** (insets // int(DIVIDED)))[:, None]
+    ways[turned] = MOST_STRETCHED * _turned(ways[turned], turned, *by_vertex)
     alone[crowded] = True
+    ways *= (half_kerf * 0.25 ** (insets // int(DIVIDED)))[:, None]
     moved = alone[vertex]
     vertex, owners = vertex[moved], owners[moved]
     found = _weights_in(rest[dofs[vertex]] - ways[vertex], rest[simplices[owners]])
-    inside = np.floor(found.min(axis=1) / COARSE)
+    inside = np.floor(found.min(axis=1) / COARSE + 0.5)  # 0 is between no two
     order = np.lexsort((owners, -inside, vertex))  # of the simplices at a vertex the one that has it best
     best = order[np.unique(vertex[order], return_index=True)[1]]
     corners = simplices[owners[best]]
@@ -121,11 +130,12 @@ def _turned(ways: np.ndarray, of: np.ndarray, ends: wp.array, normals: wp.array)
     return turned.numpy()
 
 
-def _left_of_sum(vertex: np.ndarray, normals: np.ndarray, count: int) -> np.ndarray:
-    """(count,) how long the sum of the normals at each vertex is, beside the sum of their lengths."""
+def _sums(vertex: np.ndarray, normals: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of the normals at each vertex the direction of the sum (count, 3), and how long it is beside that of lengths."""
     whole = np.bincount(vertex, np.linalg.norm(normals, axis=1), count)
-    size = np.linalg.norm(np.stack([np.bincount(vertex, normals[:, k], count) for k in range(3)], axis=1), axis=1)
-    return size / np.where(whole > 0.0, whole, 1.0)
+    sums = np.stack([np.bincount(vertex, normals[:, k], count) for k in range(3)], axis=1)
+    size = np.linalg.norm(sums, axis=1)
+    return sums / np.where(size > 0.0, size, 1.0)[:, None], size / np.where(whole > 0.0, whole, 1.0)
 
 
 def _crowded(asked: np.ndarray, used: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -222,7 +232,7 @@ def turned_to_walls(way: wp.vec3d, normals: wp.array[wp.vec3d], begin: int, end:
     for _turn in range(TURNS):
         worst = int(begin)
         for i in range(begin + 1, end):
-            if wp.dot(best, normals[i]) < wp.dot(best, normals[worst]):
+            if wp.dot(best, normals[i]) < wp.dot(best, normals[worst]) - _SAME:
                 worst = i
         behind = wp.dot(best, normals[worst])
         across = best - wp.min(behind, wp.float64(0.0)) * normals[worst]

@@ -14,9 +14,11 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.runtime import SOUND
+from tangere.soft.contact.friction_memory import ROUNDING
 from tangere.soft.cutting.complex_arrays import ComplexArrays
 from tangere.soft.cutting.cut_surface import SurfaceStore
 from tangere.soft.cutting.wall_inset import (
+    CANCELS,
     COARSE,
     DIVIDED,
     MOST_STRETCHED,
@@ -33,7 +35,7 @@ from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, ST
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
 _SAME_WAY, _MOST_STRETCHED = wp.constant(wp.float64(SAME_WAY)), wp.constant(wp.float64(MOST_STRETCHED))
-_COARSE = wp.constant(wp.float64(COARSE))
+_COARSE, _CANCELS = wp.constant(wp.float64(COARSE)), wp.constant(wp.float64(CANCELS))
 _SHARP = wp.constant(wp.float64(SHARP_COSINE))
 #: Places in `WallRoom.numbers`.
 STAMP, RING, AROUND, SHARP, FREE_SHARP, OPEN_SHARP, CLUSTERS_AROUND = (wp.constant(k) for k in range(7))
@@ -42,7 +44,7 @@ NUMBERS = 7
 COUNTS, HEADS, FOLLOWING, HASH_OF, CARRIERS, TRAITS, GIVEN_TRAITS, SHARP_ENDS, ITEMS, ORDER, LAST, PLACE_OF = (
     wp.constant(k) for k in range(12)
 )
-FREE_LIST, SHARP_OF, PARTNER, FREE_EDGE_LIST, FACE_COUNTS = (wp.constant(12 + k) for k in range(5))
+FREE_LIST, SHARP_OF, PARTNER, FREE_EDGE_LIST, FACE_COUNTS, ELSEWHERE = (wp.constant(12 + k) for k in range(6))
 #: The same for floating-point numbers.
 WEIGHTS, REST, CONTACT_MASS, CONTACT_AREA, LIMITS, START, END, STRAIN, LIMIT = (wp.constant(k) for k in range(9))
 
@@ -84,7 +86,8 @@ class WallRoom:
     edge_stamp: wp.array[int]
     cluster_stamp: wp.array[int]
     clusters_around: wp.array[int]  #: of what is touched, see `local_overlap`
-    normals: wp.array[wp.vec3d]  #: of the walls around one vertex
+    facets: wp.array[int]  #: the walls around one vertex
+    normals: wp.array[wp.vec3d]  #: theirs
     ring: wp.array[int]
     around: wp.array[int]
     sharp_ends: wp.array[int]
@@ -101,6 +104,7 @@ class WallRoom:
     partner: wp.array[int]
     strain: wp.array[wp.float64]
     bristle_limit: wp.array[wp.float64]
+    elsewhere: wp.array[int]
 
 
 @wp.func
@@ -136,8 +140,8 @@ def wall_normal(c: ComplexArrays, s: SurfaceStore, slot: int) -> wp.vec3d:
 
 @wp.func
 def find_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, row: int):
-    """Of the walls around a vertex: the centre and cosine of the smallest cap of their normals, how long the sum of
-    these is beside the sum of their lengths, and how many there are."""
+    """Of the walls around a vertex: the centre and cosine of the smallest cap of their normals, the direction of the
+    sum of these, how long it is beside the sum of their lengths, and how many there are."""
     total = wp.vec3d()
     sizes = wp.float64(0.0)
     count = int(0)
@@ -147,13 +151,21 @@ def find_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, row:
             normal = wall_normal(c, s, slot)
             total += normal
             sizes += wp.length(normal)
-            w.normals[count] = wp.normalize(normal)
+            at = int(count)  # in the order of the facets
+            facet = s.store[s.owners + slot]
+            while at > 0 and w.facets[wp.max(at - 1, 0)] > facet:
+                w.facets[at] = w.facets[at - 1]
+                w.normals[at] = w.normals[at - 1]
+                at -= 1
+            w.facets[at] = facet
+            w.normals[at] = wp.normalize(normal)
             count += 1
     axis = wp.vec3d()
     cosine = wp.float64(2.0)
     if count > 0:
         axis, cosine = smallest_cap(w.normals, 0, count)
-    return axis, cosine, wp.length(total) / wp.max(sizes, wp.float64(1.0e-300)), count
+    left = wp.length(total) / wp.max(sizes, wp.float64(1.0e-300))
+    return axis, cosine, wp.normalize(total), left, count
 
 
 @wp.func
@@ -201,7 +213,7 @@ def must_go(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, name: i
         if at != name and s.store[s.dofs + at] >= 0:
             if same_place(c, s, at, name):
                 others += 1
-                _way, least, left, count = find_walls(c, s, r, w, r.vertex_row[at])
+                _way, least, _sum, left, count = find_walls(c, s, r, w, r.vertex_row[at])
                 if count > 0 and least <= _SAME_WAY:
                     rivals += 1
                     most = most and (cancel < left or (cancel == left and name < at))
@@ -235,14 +247,14 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
     for n in range(r.found[TOUCHED]):
         name = r.touched[n]
         row = r.vertex_row[name]
-        _way, _least, _rest, count = find_walls(c, s, r, w, row)
+        _way, _least, _sum, _left, count = find_walls(c, s, r, w, row)
         if count > 0:
             note_place(c, s, w, log, name)
     for n in range(r.found[TOUCHED]):
         name = r.touched[n]
         row = r.vertex_row[name]
         dof = s.store[s.dofs + name]
-        way, least, cancel, count = find_walls(c, s, r, w, row)
+        way, least, total, cancel, count = find_walls(c, s, r, w, row)
         carriers = wp.vec4i(dof, dof, dof, dof)
         weights = wp.vec4d(one, zero, zero, zero)
         going = bool(False)
@@ -250,6 +262,10 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
             if least > _SAME_WAY:
                 going = True
                 way = way * wp.clamp(one / least, one, _MOST_STRETCHED)
+            elif cancel > _CANCELS and (w.inset[name] & (STAYS | STRAIGHT)) == 0:
+                going = True
+                way = turned_to_walls(total, w.normals, 0, count)
+                way = way / wp.clamp(wp.dot(way, total), one / _MOST_STRETCHED, one)
             elif must_go(c, s, r, w, name, cancel):
                 going = True
                 middle = wp.vec3d()
@@ -273,7 +289,8 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                 if is_wall(c, s, slot):
                     t = s.store[s.owners + slot] >> 2
                     found = weights_in(c, t, point)
-                    inside = wp.floor(wp.min(wp.min(found[0], found[1]), wp.min(found[2], found[3])) / _COARSE)
+                    least_weight = wp.min(wp.min(found[0], found[1]), wp.min(found[2], found[3]))
+                    inside = wp.floor(least_weight / _COARSE + wp.float64(0.5))
                     if inside > best or (inside == best and t < chosen):
                         best = inside
                         chosen = t
@@ -295,6 +312,8 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
             moved = moved or here[j] != w.end[3 * row + j]
         if moved:
             w.moved[row] = w.numbers[STAMP] + 1  # that of what follows
+        if w.known[row] == 0 or wp.length(rest - at_rest(w, row)) > ROUNDING * w.distance:
+            put(log, ELSEWHERE, w.elsewhere, row, 1)
         put_vector(log, REST, w.rest, row, rest)
         put_vector(log, START, w.start, row, here)
         put_vector(log, END, w.end, row, here)
@@ -324,7 +343,7 @@ def note_places(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
     """Keep all that is on walls in the table of places (one thread)."""
     for name in range(r.known[0]):
         if s.store[s.dofs + name] >= 0:
-            _way, _least, _left, count = find_walls(c, s, r, w, r.vertex_row[name])
+            _way, _least, _sum, _left, count = find_walls(c, s, r, w, r.vertex_row[name])
             if count > 0:
                 note_place(c, s, w, log, name)
                 log.numbers[NOTES] = 0
