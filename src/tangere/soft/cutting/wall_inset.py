@@ -34,8 +34,9 @@ MOST_STRETCHED = 2.0
 #: Times that a direction is turned away from the wall that it comes nearest to, at most.
 TURNS = 16
 #: How a vertex is inset, by bits: it stays, if it may, where normals cancel most of all at its place; it goes straight
-#: towards the middle of its simplices where they cancel; and twice how often its depth is divided by four.
-STAYS, STRAIGHT, DIVIDED = wp.constant(1), wp.constant(2), wp.constant(4)
+#: towards the middle of its simplices where they cancel; it does not go along with a wall that was there before; and
+#: from there on how often its depth is divided by four.
+STAYS, STRAIGHT, NOT_ALONG, DIVIDED = wp.constant(1), wp.constant(2), wp.constant(4), wp.constant(8)
 #: Ways to inset walls, one tried after the other until surfaces are apart.
 INSETS = range(3 * int(DIVIDED))
 #: Simplices have a point equally well if its least weights differ by less: then the first one carries it.
@@ -83,7 +84,7 @@ def inset_carriers(
     ways *= np.clip(1.0 / np.where(alone, least, 1.0), 1.0, MOST_STRETCHED)[:, None]
     sums, left = _sums(vertex, normals, count)
     stays, straight = insets & int(STAYS) != 0, insets & int(STRAIGHT) != 0
-    along = np.flatnonzero(~alone & (left > CANCELS) & ~stays & ~straight)
+    along = np.flatnonzero(~alone & (left > CANCELS) & (insets & int(NOT_ALONG) == 0))
     ways[along] = _turned(sums[along], along, *by_vertex)
     ways[along] /= np.clip(np.einsum("ij,ij->i", ways[along], sums[along]), 1.0 / MOST_STRETCHED, 1.0)[:, None]
     alone[along] = True
@@ -92,7 +93,8 @@ def inset_carriers(
         crowded = _without_first(crowded, rest[dofs], left, stays)
     ways[crowded] = _outward(crowded, vertex, rest[dofs], rest[simplices[owners]].mean(axis=1))
     turned = crowded[~straight[crowded]]
-    ways[turned] = MOST_STRETCHED * _turned(ways[turned], turned, *by_vertex)
+    ways[turned] = _turned(ways[turned], turned, *by_vertex)
+    ways[crowded] *= MOST_STRETCHED
     alone[crowded] = True
     ways *= (half_kerf * 0.25 ** (insets // int(DIVIDED)))[:, None]
     moved = alone[vertex]

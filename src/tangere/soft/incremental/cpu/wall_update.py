@@ -22,6 +22,7 @@ from tangere.soft.cutting.wall_inset import (
     COARSE,
     DIVIDED,
     MOST_STRETCHED,
+    NOT_ALONG,
     SAME_WAY,
     STAYS,
     STRAIGHT,
@@ -214,7 +215,8 @@ def must_go(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, name: i
             if same_place(c, s, at, name):
                 others += 1
                 _way, least, _sum, left, count = find_walls(c, s, r, w, r.vertex_row[at])
-                if count > 0 and least <= _SAME_WAY:
+                goes_along = left > _CANCELS and (w.inset[at] & NOT_ALONG) == 0
+                if count > 0 and least <= _SAME_WAY and not goes_along:
                     rivals += 1
                     most = most and (cancel < left or (cancel == left and name < at))
         at = w.following[at]
@@ -262,7 +264,7 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
             if least > _SAME_WAY:
                 going = True
                 way = way * wp.clamp(one / least, one, _MOST_STRETCHED)
-            elif cancel > _CANCELS and (w.inset[name] & (STAYS | STRAIGHT)) == 0:
+            elif cancel > _CANCELS and (w.inset[name] & NOT_ALONG) == 0:
                 going = True
                 way = turned_to_walls(total, w.normals, 0, count)
                 way = way / wp.clamp(wp.dot(way, total), one / _MOST_STRETCHED, one)
@@ -278,7 +280,8 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                 way = wp.normalize(c.rest[dof] - middle / wp.float64(count))
                 if (w.inset[name] & STRAIGHT) == 0:
                     find_walls(c, s, r, w, row)  # the normals, again: others have taken their place
-                    way = _MOST_STRETCHED * turned_to_walls(way, w.normals, 0, count)
+                    way = turned_to_walls(way, w.normals, 0, count)
+                way = _MOST_STRETCHED * way
         if going:
             depth = w.half_kerf * wp.pow(wp.float64(0.25), wp.float64(w.inset[name] / DIVIDED))
             point = c.rest[dof] - depth * way
