@@ -15,6 +15,7 @@ from oracles.soft_bodies import overlaps, solid_energy
 from tangere.runtime import InputError, TangereError
 from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Blade, Body, Simulation
+from tangere.soft import step as soft_step
 from tangere.soft.cutting import ConnectedParts, Cuts
 from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.model.assembled_bodies import AssembledBodies
@@ -248,6 +249,24 @@ def test_a_cut_that_fails_leaves_everything_as_it_was(monkeypatch, where) -> Non
     assert not same(state_of(simulation), before)
 
 
+def test_a_cut_whose_walls_would_touch_whatever_is_tried_is_refused_with_a_way_out(monkeypatch) -> None:
+    simulation = Simulation([block((6, 3, 3))], device="cpu", threads=1)
+    way = lines(0.03, 0.75, 6, slope=0.05)
+    simulation.cut(0, way[0], way[2])
+    before = state_of(simulation)
+
+    def touches(*_arguments) -> None:
+        raise InputError("body 0 'block' with itself touch")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(InPlaceUpdate, "is_apart", lambda *_: False)
+        patched.setattr(soft_step, "check_no_overlap", touches)
+        with pytest.raises(InputError, match=r"^cut: body 0 .* nothing was cut: abandon_stroke .* kerf="):
+            simulation.cut(0, way[2], way[4])
+    assert same(state_of(simulation), before)
+    assert simulation.cut(0, way[2], way[4])
+
+
 def test_a_step_that_fails_after_a_cut_within_it_leaves_everything_as_it_was() -> None:
     simulation = Simulation([block((6, 3, 3))], device="cpu", threads=1)
     way = lines(0.03, 0.75, 6, slope=0.05)
@@ -314,8 +333,20 @@ def test_a_part_that_has_moved_away_is_not_cut_with_what_it_came_off() -> None:
     assert {round(float(simulation.bodies[k].shape.volumes.sum()), 6) for k in (0, 2)} == {0.5}
 
 
-@pytest.mark.parametrize("case", [1, 28])
+@pytest.mark.parametrize("case", [1, 28, 32, 34])
 def test_random_strokes_leave_surfaces_apart(case) -> None:
+    """In the last two the mean of the normals of walls is on the wrong side of one of them."""
+    cut_by_random_strokes(case)
+
+
+@pytest.mark.slow
+def test_of_three_hundred_random_strokes_none_is_refused(effort) -> None:
+    for case in range(effort(150)):
+        cut_by_random_strokes(case)
+
+
+def cut_by_random_strokes(case: int) -> None:
+    """Two strokes through a block or a torus."""
     rng = np.random.default_rng(case)
     shape = TetMesh(*(lattice_block, lattice_torus)[case % 2]())
     simulation = Simulation([Body(shape, cuttable=True, density=1.0)], gravity=(0, 0, 0), device="cpu", threads=1)
@@ -329,6 +360,29 @@ def test_random_strokes_leave_surfaces_apart(case) -> None:
         assert not overlaps(simulation)
     assert opened
     assert sum(body.shape.volumes.sum() for body in simulation.bodies) == pytest.approx(shape.volumes.sum(), rel=1e-12)
+
+
+@pytest.mark.feature("F-L-51")
+@pytest.mark.parametrize("case", [0, 13, 18])
+def test_a_body_at_rest_stays_at_rest_where_strokes_cross(case) -> None:
+    """Walls that a later stroke puts elsewhere, and parts that come off, are pushed by nothing."""
+    rng = np.random.default_rng(case)
+    shape = TetMesh(*(lattice_block, lattice_torus)[case % 2]())
+    simulation = Simulation([Body(shape, cuttable=True, density=1.0)], gravity=(0, 0, 0), device="cpu", threads=1)
+    touching = 0
+    for _ in range(2):
+        stroke = random_stroke(rng, cuts_of(simulation).bodies[0].complex.edge)
+        for start, end in itertools.pairwise(stroke.lines[:: max(1, len(stroke.lines) // 12)]):
+            simulation.cut(0, start, end)
+            simulation.step()
+            touching = max(touching, len(simulation.contacts))
+        simulation.end_stroke(0)
+        simulation.run(steps=2)
+    assert len(simulation) == 3
+    assert touching > 100
+    assert simulation.energy.total < 1e-9  # of 2e4 J that would compress it all
+    for body in simulation:
+        assert np.abs(body.positions - body.body.shape.vertices).max() < 1e-7
 
 
 def test_a_sheet_that_is_cut_falls_apart() -> None:

@@ -147,6 +147,11 @@ class Body:
         """What a surface vertex weighs in contacts, by the area around it [kg/m^2]; cuts do not change it."""
         return float(self.vertex_mass.sum() / self.surface.face_areas.sum())
 
+    @cached_property
+    def origin(self) -> Body:
+        """The body that it was cut off, as it was given; itself if it was not."""
+        return self
+
     def piece(
         self,
         shape: TetMesh | Mesh,
@@ -168,7 +173,7 @@ class Body:
         velocity = np.zeros((len(shape.vertices), 3))
         made.__dict__.update(shape=shape, surface=surface, fixed=fixed, velocity=velocity, name=name or self.name)
         made.__dict__.update(carriers=carriers, wall_vertices=walls[0], wall_faces=walls[1])
-        made.__dict__.update(mass_per_area=self.mass_per_area)
+        made.__dict__.update(mass_per_area=self.mass_per_area, origin=self.origin)
         return made
 
     def sweeps_needed(self, dt: float) -> int:

@@ -23,6 +23,7 @@ from tangere.runtime import InputError, PreparedLaunch
 from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
 from tangere.soft.contact.detection import Detection
+from tangere.soft.contact.friction_memory import ROUNDING
 from tangere.soft.contact.initial_contacts import InitialContacts
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.contact.rows import ContactRows
@@ -223,6 +224,7 @@ class StepPipeline:
 
     def _take_over(self, change: BodiesChange) -> None:
         memory, detection, pull = self.rows.memory, self.detection, self.pull
+        surface_before = self.assembly.surface
         assembly = AssembledBodies.of(change.bodies, self.assembly.device, growing=self.growing)
         for name in ("x", "v"):
             rows = getattr(assembly.dofs, name).numpy()
@@ -237,7 +239,11 @@ class StepPipeline:
         sources, known = np.full((2, len(limits)), -1)
         sources[vertices], known[vertices] = change.sources, np.where(change.opened, -1, change.sources)
         self.initial_contacts.go_on(limits)
-        self.rows.memory.take_over(memory, self.detection.sources(detection, known))
+        at, surface = np.maximum(sources, 0), assembly.surface
+        moved = np.linalg.norm(surface.rest.numpy() - surface_before.rest.numpy()[at], axis=1)
+        elsewhere = (moved > float(ROUNDING) * self.options.distance) | (sources < 0)
+        elsewhere |= surface.body.numpy() != surface_before.body.numpy()[at]  # it has come off
+        self.rows.memory.take_over(memory, self.detection.sources(detection, known), elsewhere)
         self.pull.take_over(pull, sources)
         self.refresh_initial_contacts()
 

@@ -234,10 +234,16 @@ def check_contact_features(simulation: Simulation) -> int:
 
 
 def contacts_of(pipeline: StepPipeline) -> set:
-    """What touches: kinds, bodies and where; of faces that are equally near either may be named."""
+    """What touches: kinds, bodies and where; of faces that are equally near either may be named.
+
+    Of two edges of one body that have found each other the one with the lesser number comes first: here, either.
+    """
     pipeline.reset()
     pipeline.detection.find_nearest()
     found = pipeline.detection.contacts(pipeline.rows.arrays.normal)
-    places = np.concatenate([found.point_a, found.point_b], axis=1).round(9) + 0.0
+    one, other = found.point_a.round(9) + 0.0, found.point_b.round(9) + 0.0
+    swapped = (found.kind == int(Kind.EDGE_EDGE)) & (found.body_a == found.body_b) & (one[:, 0] > other[:, 0])
+    one[swapped], other[swapped] = other[swapped], one[swapped]
+    places = np.concatenate([one, other], axis=1)
     columns = found.kind, found.body_a, found.body_b, *places.T
     return set(zip(*(np.asarray(column).tolist() for column in columns), strict=True))

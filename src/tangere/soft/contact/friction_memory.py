@@ -5,7 +5,9 @@ Method:   a bristle for each feature that may touch (`ContactPartners`): the sli
           which friction is proportional to it. A contact that goes on with the same body starts from there; beyond
           that length it slides, and the bristle goes along.
 Walls:    those of a cut are born a kerf apart. Contacts there push below the gap at which they were first seen, and
-          when that opens, below the wider one, up to the contact distance (`ratcheted`): nothing pushes at birth.
+          when that opens, below the wider one, up to the contact distance (`ratcheted`): nothing pushes at birth. So
+          do all contacts of what a blade has parted. A later cut may put walls elsewhere, nearer to each other: then
+          a contact there begins anew.
 Sound:    at rest nothing creeps; friction never exceeds that of Coulomb's law. Forgotten where contact ends, and where
           bodies are put elsewhere; a step that is undone leaves it as it was.
 Known as: bristle models of friction, stick-slip with an anchor (Dahl 1968; Haessig and Friedland 1991); gap activation.
@@ -18,8 +20,17 @@ import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
 from tangere.soft.contact.row_entries import RowArrays
+from tangere.soft.model.assembled_bodies import AssembledBodies
 
 wp.set_module_options(SOUND)
+
+
+#: What is put elsewhere by less than this part of the contact distance is where it was.
+ROUNDING = wp.constant(wp.float64(1e-6))
+#: Contacts push below so much of the gap at which they are first seen: that rounding does not decide who pushes.
+_HARDLY_LESS = wp.constant(wp.float64(1.0 - 1e-9))
+#: What a step changes.
+_SAVED = ("strain", "partner", "limit", "beside", "elsewhere")
 
 
 @wp.struct
@@ -29,17 +40,26 @@ class Bristles:
     strain: wp.array[wp.vec3d]  #: [m]
     partner: wp.array[int]  #: the body it touched, -1 for none
     limit: wp.array[wp.float64]  #: the gap below which it pushed, or would have; 0 where nothing was in reach [m]
+    beside: wp.array[int]  #: the body that this was from
+    elsewhere: wp.array[int]  #: by surface vertex: 1 if a cut has put it elsewhere since, or off its body
+    family: wp.array[int]  #: by body: one of those that a blade has parted from each other, the same for all of them
 
 
 class FrictionMemory:
     """The bristles of a simulation's contacts."""
 
-    def __init__(self, places: int, device: wp.Device) -> None:
+    def __init__(self, places: int, assembly: AssembledBodies) -> None:
+        device = assembly.device
         self._device, self.bristles = device, Bristles()
         self.bristles.strain = wp.zeros(places, dtype=wp.vec3d, device=device)
         self.bristles.partner = wp.full(places, -1, dtype=wp.int32, device=device)
         self.bristles.limit = wp.zeros(places, dtype=wp.float64, device=device)
-        self._saved = {name: wp.clone(getattr(self.bristles, name)) for name in ("strain", "partner", "limit")}
+        self.bristles.beside = wp.full(places, -1, dtype=wp.int32, device=device)
+        self.bristles.elsewhere = wp.zeros(len(assembly.surface.rest), dtype=wp.int32, device=device)
+        origins = [id(body.origin) for body in assembly.current]
+        family = np.array([origins.index(origin) for origin in origins], np.int32)
+        self.bristles.family = wp.array(family, dtype=wp.int32, device=device)
+        self._saved = {name: wp.clone(getattr(self.bristles, name)) for name in _SAVED}
         self._launch: tuple[RowArrays, PreparedLaunch] | None = None
 
     def forget(self) -> None:
@@ -47,10 +67,15 @@ class FrictionMemory:
         self.bristles.partner.fill_(-1)
         self.bristles.limit.zero_()
 
-    def take_over(self, before: FrictionMemory, sources: np.ndarray) -> None:
-        """Features are counted anew: what each one remembers is what its source did, if it has one (not -1)."""
+    def take_over(self, before: FrictionMemory, sources: np.ndarray, elsewhere: np.ndarray) -> None:
+        """Features are counted anew: what each one remembers is what its source did, if it has one (not -1).
+
+        Args:
+            elsewhere: (s,) bool: which surface vertices are elsewhere than they were, or of another body.
+        """
+        self.bristles.elsewhere.assign(elsewhere.astype(np.int32))
         known = sources >= 0
-        for name, fill in (("strain", 0.0), ("partner", -1), ("limit", 0.0)):
+        for name, fill in (("strain", 0.0), ("partner", -1), ("limit", 0.0), ("beside", -1)):
             old = getattr(before.bristles, name).numpy()
             new = np.full((len(sources), *old.shape[1:]), fill, old.dtype)
             new[known] = old[sources[known]]
@@ -72,6 +97,7 @@ class FrictionMemory:
             self._launch = rows, PreparedLaunch(_keep, [x, rows, self.bristles], self._device, grain=1024)
         self.forget()
         self._launch[1](count)
+        self.bristles.elsewhere.zero_()
 
 
 @wp.func
@@ -85,12 +111,28 @@ def recall(place: int, body: int, bristles: Bristles) -> wp.vec3d:
 
 
 @wp.func
-def ratcheted(place: int, gap: wp.float64, distance: wp.float64, bristles: Bristles) -> wp.float64:
-    """The gap below which a contact at a cut pushes: where it was first seen, or the widest since [m]."""
-    limit = wp.min(gap, distance)
-    if place >= 0:
-        limit = wp.max(limit, bristles.limit[place])
+def ratcheted(
+    place: int, body: int, gap: wp.float64, distance: wp.float64, anew: bool, bristles: Bristles
+) -> wp.float64:
+    """The gap below which a contact with a body pushes at a cut: where it was first seen, or the widest since [m].
+
+    Args:
+        anew: whether it is seen for the first time now, whatever was there before.
+    """
+    limit = wp.min(_HARDLY_LESS * gap, distance)
+    if place >= 0 and not anew:
+        if bristles.beside[place] == body:
+            limit = wp.max(limit, bristles.limit[place])
     return limit
+
+
+@wp.func
+def put_elsewhere(quad: wp.vec4i, weights: wp.vec4d, bristles: Bristles) -> bool:
+    """Whether a cut has put a point of a contact elsewhere, or off its body, since the last step."""
+    moved = bool(False)
+    for k in range(4):
+        moved = moved or (weights[k] != wp.float64(0.0) and bristles.elsewhere[quad[k]] == 1)
+    return moved
 
 
 @wp.kernel
@@ -99,6 +141,7 @@ def _keep(first: int, x: wp.array[wp.vec3d], rows: RowArrays, bristles: Bristles
     if r >= rows.live[0] or rows.place[r] < 0:
         return
     bristles.limit[rows.place[r]] = rows.law[r][1]
+    bristles.beside[rows.place[r]] = rows.bodies[r][1]
     gap = wp.vec3d()
     strain = rows.strain[r]
     for k in range(rows.sizes[r]):

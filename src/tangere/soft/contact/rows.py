@@ -25,7 +25,7 @@ import warp as wp
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.activation import activation, is_flat, meets_wall, vertex_normal
 from tangere.soft.contact.contact_points import ContactArrays, ContactPoints
-from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, ratcheted, recall
+from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, put_elsewhere, ratcheted, recall
 from tangere.soft.contact.islands import ContactIslands, union
 from tangere.soft.contact.nearest_edges import rims_of_cut
 from tangere.soft.contact.row_entries import WIDTH, RowArrays, RowDofs, RowEntries, RowWeights
@@ -67,7 +67,7 @@ class ContactRows:
                 from point to point, as published.
             places: of features that may touch (`ContactPartners`).
         """
-        self.memory = FrictionMemory(places, assembly.device)
+        self.memory = FrictionMemory(places, assembly)
         self._smooth = int(SMOOTH) if smooth else 0
         self._limits = limits
         self._assembly, self._start = assembly, start
@@ -236,8 +236,10 @@ def _laws(
     below = activation(distance, wp.length(apart), pair[0] == pair[1] and not walls)
     if pair[0] != pair[1]:
         below = wp.min(below, wp.min(of_a[2], of_b[2]))
-    if at_cut:
-        below = wp.min(below, ratcheted(contacts.place[r], length, distance, bristles))
+    kin = bristles.family[pair[0]] == bristles.family[pair[1]]
+    if at_cut or (kin and pair[0] != pair[1]):
+        anew = kin and put_elsewhere(quad, weights, bristles)
+        below = wp.min(below, ratcheted(contacts.place[r], pair[1], length, distance, anew, bristles))
     rows.normal[r] = normal
     rows.bodies[r] = pair
     rows.law[r] = wp.vec2d(spring, below)

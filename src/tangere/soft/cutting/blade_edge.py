@@ -22,7 +22,7 @@ from tangere.runtime import SOUND, launch
 from tangere.soft.blade import Blade
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.cutting.cut_body import CutBody
-from tangere.soft.cutting.rest_map import locate, to_rest
+from tangere.soft.cutting.rest_map import locate, simplices_near, to_rest
 from tangere.soft.step import StepPipeline
 
 wp.set_module_options(SOUND)
@@ -34,6 +34,8 @@ _SPACING = 0.5
 _STRAIN, _STIFFEST = 0.05, 10.0
 #: How far behind the edge a stroke begins, and how far ahead the body opens, in edges.
 _BEHIND, _AHEAD = 2.0, 2.0
+#: Elements further than this from the edge, and than its lead, are not asked, in edges.
+_NEAR = 6.0
 #: A point of the edge is in a body if its weights in an element are not more negative than this.
 _INSIDE = 0.05
 
@@ -73,7 +75,7 @@ class BladeEdge:
         self.force = np.zeros(3)
         wanted, free = [], np.ones(len(points), bool)  # a point holds on to one part only
         for index, own in enumerate(bodies):
-            x = self._pipeline.assembly.dofs.x.numpy()[own.dofs.rows(self._pipeline.assembly.dof_base)]
+            x = self._places(own)
             for part in own.numbers:
                 hold, lines = self._held_on(own, part, self._holds.get((index, part)), points, free, x)
                 if hold is not None:
@@ -94,7 +96,8 @@ class BladeEdge:
             pipeline.pull.anchor(number, on=bool(hold.held.any()))
             if not hold.held.any():
                 continue
-            corners, weights = self._carriers(own, part, hold)
+            near = self._near(own, part, self._points(0.0), self._places(own))
+            corners, weights = self._carriers(own, part, hold, near)
             dofs = assembly.dof_base[number] + own.dofs.place[corners]
             stiffness, most = self._law(own)
             guide = np.stack([0 * stiffness + 1e-12, stiffness, most, np.ones(len(most))], axis=1)[hold.held]
@@ -134,6 +137,11 @@ class BladeEdge:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
+    def _places(self, own: CutBody) -> np.ndarray:
+        """(v, 3) where the vertices of a body are now [m]."""
+        assembly = self._pipeline.assembly
+        return assembly.dofs.x.numpy()[own.dofs.rows(assembly.dof_base)]
+
     def _points(self, dt: float) -> np.ndarray:
         """(m, 3) where the edge is, or will be after so long [m]: it goes with the blade as a whole."""
         dofs, base = self._pipeline.assembly.dofs, self._pipeline.assembly.dof_base
@@ -166,7 +174,9 @@ class BladeEdge:
         self, own: CutBody, part: int, hold: Hold | None, points: np.ndarray, free: np.ndarray, x: np.ndarray
     ) -> tuple[Hold | None, tuple[np.ndarray, np.ndarray] | None]:
         """What the edge holds on to now, and, where it has slipped, which way it has cut: two polylines at rest."""
-        mine = own.simplices_of(part)
+        mine = self._near(own, part, points, x)
+        if not len(mine):
+            return None, None
         shapes = x, own.complex.rest, mine
         inside = free & (locate(points, x, mine, _INSIDE)[0] >= 0)
         if hold is None and not inside.any():
@@ -176,7 +186,7 @@ class BladeEdge:
         anchors, held = hold.anchors.copy(), hold.held & inside
         slipped = np.zeros(len(points), bool)
         if held.any():
-            corners, weights = self._carriers(own, part, replace(hold, held=held))
+            corners, weights = self._carriers(own, part, replace(hold, held=held), mine)
             at = np.einsum("ij,ijk->ik", weights, x[corners])
             behind = (points[held] - at) @ self._forward
             stiffness, most = (values[held] for values in self._law(own))
@@ -192,7 +202,7 @@ class BladeEdge:
         opened, lines = hold.opened, None
         if slipped.any():
             edge = own.complex.edge
-            lead = _AHEAD * edge if self.blade.lead is None else self.blade.lead
+            lead = self._lead(own)
             if opened is None:
                 opened = to_rest(points - _BEHIND * edge * self._forward, *shapes)
             moving = slipped | ~inside
@@ -204,10 +214,22 @@ class BladeEdge:
             return None, lines
         return Hold(anchors, inside, opened), lines
 
-    def _carriers(self, own: CutBody, part: int, hold: Hold) -> tuple[np.ndarray, np.ndarray]:
-        """Corners (h, 4) of the elements that have the anchors held, and weights (h, 4)."""
-        mine = own.simplices_of(part)
-        found, weights = locate(hold.anchors[hold.held], own.complex.rest, mine, np.inf)
+    def _lead(self, own: CutBody) -> float:
+        """How far ahead of the edge a body opens [m]."""
+        return _AHEAD * own.complex.edge if self.blade.lead is None else self.blade.lead
+
+    def _near(self, own: CutBody, part: int, points: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """(k, 3 or 4) the elements of a part that are near the edge where everything is now."""
+        mine, reach = own.simplices_of(part), _NEAR * own.complex.edge + self._lead(own)
+        return mine[simplices_near(points.min(axis=0) - reach, points.max(axis=0) + reach, x, mine)]
+
+    def _carriers(self, own: CutBody, part: int, hold: Hold, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Corners (h, 4) of the elements that have the anchors held, of those near or of all, and weights (h, 4)."""
+        anchors, mine = hold.anchors[hold.held], near
+        found, weights = locate(anchors, own.complex.rest, mine, _INSIDE)
+        if (found < 0).any():
+            mine = own.simplices_of(part)
+            found, weights = locate(anchors, own.complex.rest, mine, np.inf)
         corners = mine[found]
         if corners.shape[1] == 3:
             corners = np.column_stack([corners, corners[:, 0]])

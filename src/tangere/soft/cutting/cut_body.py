@@ -109,7 +109,7 @@ class CutBody:
         place = np.searchsorted(shape.surface_vertices, at) if isinstance(shape, TetMesh) else at
         self.vertices = Places(np.full(len(at), number), place)
         self._strokes: dict[int, Stroke] = {}
-        self._insets = np.ones(len(at))  # parts of half a kerf of surface vertices; negative where one may stay
+        self._insets = np.zeros(len(at), np.int32)  # how surface vertices are inset, see `wall_inset`
         self._past_insets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._looked_at: list[np.ndarray] = []
 
@@ -248,8 +248,8 @@ class CutBody:
             return self._looked_at[0]
         return np.unique(np.concatenate(self._looked_at or [np.zeros(0, np.int32)]))
 
-    def set_insets(self, inset: float, *, stay: bool, everywhere: bool = False) -> None:
-        """Walls that may have changed, or all, are inset by this part of half a kerf; `stay`: see `inset_carriers`."""
+    def set_insets(self, inset: int, *, everywhere: bool = False) -> None:
+        """Walls that may have changed, or all, are inset like this, of `INSETS`."""
         if self.surface is None or everywhere:
             names = np.arange(len(self.surface_dofs))
             most = len(names)
@@ -260,15 +260,15 @@ class CutBody:
             most = int(names.max(initial=0)) + 1
         insets = self.insets(most)
         self._past_insets.append((insets, names, insets[names]))
-        insets[names] = -inset if stay else inset
+        insets[names] = inset
 
     def insets(self, count: int) -> np.ndarray:
-        """At least so many: by surface vertex the part of half a kerf by which it is inset, negative where it may stay.
+        """At least so many: by surface vertex how it is inset, of `INSETS`.
 
         It is the same array as long as it is long enough.
         """
         if len(self._insets) < count:
-            self._insets = np.concatenate([self._insets, np.ones(count - len(self._insets))])
+            self._insets = np.concatenate([self._insets, np.zeros(count - len(self._insets), np.int32)])
         return self._insets
 
     def layout(self, fixed: np.ndarray) -> dict[int, Body]:
@@ -302,11 +302,11 @@ class CutBody:
         corners, rest, part, name = self.complex.corners, self.complex.rest, self._part, str(self.given.name)
         triangles, owners, walls = self._triangles()
         places = np.flatnonzero(self.surface.triangles[:, 0] >= 0) if self.surface else np.arange(len(triangles))
-        dofs, owners = self.surface_dofs, owners >> 2
-        facets = self._wall_facets(triangles, owners, walls)
+        dofs, facets = self.surface_dofs, self._wall_facets(triangles, owners, walls)
+        owners = owners >> 2
         insets = self.insets(len(dofs))[: len(dofs)]
-        depth = 0.5 * self.kerf * np.abs(insets)
-        carriers, weights = inset_carriers(facets, np.unique(triangles), dofs, rest, corners, depth, insets < 0.0)
+        seen = np.unique(triangles)
+        carriers, weights = inset_carriers(facets, seen, dofs, rest, corners, 0.5 * self.kerf, insets)
         at_wall = np.zeros(len(dofs), bool)
         at_wall[facets.corners] = True
         points = np.einsum("ij,ijk->ik", weights, rest[carriers])
@@ -409,9 +409,10 @@ class CutBody:
     def _wall_facets(self, triangles: np.ndarray, owners: np.ndarray, walls: np.ndarray) -> WallFacets:
         rest = self.complex.rest
         if self.surface is not None:
-            corners, dofs = triangles[walls], self.surface_dofs
+            order = np.flatnonzero(walls)[np.argsort(owners[walls])]
+            corners, dofs = triangles[order], self.surface_dofs
             a, b, c = (rest[dofs[corners[:, k]]] for k in range(3))
-            return WallFacets(corners, np.cross(b - a, c - a), owners[walls])
+            return WallFacets(corners, np.cross(b - a, c - a), owners[order] >> 2)
         flags = self.complex.view("wall")[: len(triangles)]
         owner, facet = np.nonzero((flags[:, None] >> np.arange(3)) & 1)
         ends = np.stack([triangles[owner, (facet + 1) % 3], triangles[owner, (facet + 2) % 3]], axis=1)

@@ -22,11 +22,10 @@ from tangere.soft.cutting.blade_edge import BladeEdge
 from tangere.soft.cutting.cut_body import CutBody
 from tangere.soft.cutting.rest_map import to_rest
 from tangere.soft.cutting.simplicial_complex import ComplexChange
+from tangere.soft.cutting.wall_inset import INSETS
 from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.step import BodiesChange, StepPipeline
 
-#: How walls are inset, one after the other until surfaces are apart: part of half a kerf, `stay` of `inset_carriers`.
-_INSETS = tuple((part, stay) for part in (1.0, 0.5, 0.25, 0.1) for stay in (False, True))
 #: Points of a blade are at most this many extents of the bodies away from where these were laid out.
 _FARTHEST = 1e12
 
@@ -206,8 +205,8 @@ class Cuts:
             return False
         opened = np.concatenate([change.opened.ravel() for change in changes])
         before = len(update.log)
-        for inset, stay in _INSETS:
-            own.set_insets(inset, stay=stay)
+        for inset in INSETS:
+            own.set_insets(inset)
             if not update.apply(own, changes, opened):
                 return False
             wrong = update.inside_out(own)
@@ -239,16 +238,17 @@ class Cuts:
         fixed = own.fixed
         for change in changes:
             fixed = own.fixed_after(change, fixed)
-        tries = [(inset, stay, everywhere) for everywhere in (False, True) for inset, stay in _INSETS]
-        for inset, stay, everywhere in tries:
-            own.set_insets(inset, stay=stay, everywhere=everywhere)
+        tries = [(inset, everywhere) for everywhere in (False, True) for inset in INSETS]
+        for inset, everywhere in tries:
+            own.set_insets(inset, everywhere=everywhere)
             try:
                 change, others = self._bodies_change(own, own.layout(fixed), (x, v), (sources, known, opened))
                 pipeline.change_bodies(change)
                 break
-            except InputError:
-                if (inset, stay, everywhere) == tries[-1]:
-                    raise
+            except InputError as error:
+                if (inset, everywhere) == tries[-1]:
+                    way_out = "abandon_stroke ends the stroke without this; a narrower kerf= or finer elements help"
+                    raise InputError(f"cut: {error}; nothing was cut: {way_out}") from None
         for other in self.bodies:
             if other is not own:
                 self._touch(other)

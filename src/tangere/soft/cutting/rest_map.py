@@ -17,6 +17,10 @@ _ROUNDING = 1e-9
 _BESIDE = 1.0
 
 
+#: Pairs of a point and the box of a simplex that are looked at at once.
+_MOST_AT_ONCE = 1 << 18
+
+
 def to_rest(points: np.ndarray, x: np.ndarray, rest: np.ndarray, simplices: np.ndarray) -> np.ndarray:
     """(k, 3) points in the rest shape [m].
 
@@ -49,26 +53,33 @@ def locate(
     some = vertices[simplices[:: 1 + len(simplices) // 4096]]
     loose = 0.1 * float(np.median(np.linalg.norm(np.ptp(some, axis=1), axis=1)))
     found, weights = np.full(len(points), -1), np.zeros((len(points), simplices.shape[1]))
-    there = _around(points.min(axis=0) - loose, points.max(axis=0) + loose, vertices, simplices)
+    there = simplices_near(points.min(axis=0) - loose, points.max(axis=0) + loose, vertices, simplices)
     corners = vertices[simplices[there]]
     low, high = corners.min(axis=1) - loose, corners.max(axis=1) + loose
-    for k, point in enumerate(points):
-        near = there[((low <= point) & (point <= high)).all(axis=1)]
-        if not len(near) and np.isinf(outside):
-            near = np.argsort(((vertices[simplices].mean(axis=1) - point) ** 2).sum(axis=1))[:16]
-        if not len(near):
-            continue
-        size = simplices.shape[1] - 1
-        own = vertices[simplices[near]]
-        inner = _solved(_frames(own), point - own[:, 0])[:, :size]
+    for some in np.array_split(np.arange(len(points)), 1 + len(points) * len(there) // _MOST_AT_ONCE):
+        within = np.ones((len(some), len(there)), bool)
+        for axis in range(3):
+            own = points[some, axis, None]
+            within &= (low[:, axis] <= own) & (own <= high[:, axis])
+        at, near = np.nonzero(within)
+        at, near = some[at], there[near]
+        if np.isinf(outside):
+            lost = np.setdiff1d(some, at)
+            away = [((vertices[simplices].mean(axis=1) - points[k]) ** 2).sum(axis=1).argsort()[:16] for k in lost]
+            at = np.concatenate([at, *(np.full(len(nearest), k) for k, nearest in zip(lost, away, strict=True))])
+            near = np.concatenate([near, *away])
+        shapes = vertices[simplices[near]]
+        inner = _solved(_frames(shapes), points[at] - shapes[:, 0])[:, : simplices.shape[1] - 1]
         all_weights = np.column_stack([1.0 - inner.sum(axis=1), inner])
-        best = int(all_weights.min(axis=1).argmax())
-        if all_weights[best].min() >= -outside:
-            found[k], weights[k] = near[best], all_weights[best]
+        inside = all_weights.min(axis=1)
+        order = np.lexsort((-inside, at))
+        best = order[np.unique(at[order], return_index=True)[1]]
+        best = best[inside[best] >= -outside]
+        found[at[best]], weights[at[best]] = near[best], all_weights[best]
     return found, weights
 
 
-def _around(low: np.ndarray, high: np.ndarray, vertices: np.ndarray, simplices: np.ndarray) -> np.ndarray:
+def simplices_near(low: np.ndarray, high: np.ndarray, vertices: np.ndarray, simplices: np.ndarray) -> np.ndarray:
     """Simplices whose boxes meet another one: some corner is not beyond each of its sides, as bits of vertices say."""
     bits = np.zeros(len(vertices), np.uint8)
     for k in range(3):
@@ -104,7 +115,7 @@ def _at_sheet(
 def _beside(point: np.ndarray, x: np.ndarray, rest: np.ndarray, simplices: np.ndarray, used: np.ndarray) -> np.ndarray:
     """As seen from the nearest vertex of those used, which turns with the simplices around it."""
     nearest = used[((x[used] - point) ** 2).sum(axis=1).argmin()]
-    around = simplices[(simplices == nearest).any(axis=1)]
+    around = simplices[np.logical_or.reduce([column == nearest for column in simplices.T])]
     now, once = _frames(x[around]), _frames(rest[around])
     gradient = (now @ np.linalg.inv(once)).mean(axis=0)
     u, _, v = np.linalg.svd(gradient)

@@ -222,6 +222,8 @@ class SharedRoom:
             "edge_stamp": blank(edges),
             "cluster_stamp": blank(len(pipeline.patches.tree.clusters)),
             "clusters_around": blank(len(pipeline.patches.tree.clusters)),
+            "facets": blank(_MOST_TOUCHED),
+            "normals": wp.zeros(_MOST_TOUCHED, dtype=wp.vec3d, device="cpu"),
             "ring": blank(_MOST_TOUCHED),
             "around": blank(_MOST_TOUCHED),
             "sharp_ends": flat(of(sharp.ends)),
@@ -230,6 +232,7 @@ class SharedRoom:
             "partner": of(bristles.partner, read=False),
             "strain": flat(of(bristles.strain, read=False)),
             "bristle_limit": of(bristles.limit, read=False),
+            "elsewhere": of(bristles.elsewhere, read=False),
         }
         numbers = columns["numbers"].numpy()
         if sharp.tree is not None:
@@ -329,7 +332,7 @@ class BodyRoom:
         limits, alive = pipeline.initial_contacts.limits.numpy(), own.surface.dofs >= 0
         alive &= names >= 0
         np.minimum.at(shared.dof_columns["limit"].numpy(), row_of[own.surface.dofs[alive]], limits[names[alive]])
-        self.inset = wp.array(own.insets(name_room), dtype=wp.float64, device="cpu", copy=False)
+        self.inset = wp.array(own.insets(name_room), dtype=wp.int32, device="cpu", copy=False)
         self.walls = struct_of(
             wall_update.WallRoom,
             mirror.host,
@@ -358,7 +361,7 @@ class BodyRoom:
         self.face_arrays = views(f, *of_faces.split()), []
         of_walls = "numbers heads following hash_of carriers traits given_traits sharp_ends items order last place_of"
         of_walls = [*views(w, *of_walls.split(), "free_list"), f.sharp_of.numpy(), w.partner.numpy()]
-        of_walls += views(f, "free_edges", "numbers")
+        of_walls += [*views(f, "free_edges", "numbers"), w.elsewhere.numpy()]
         values_of_walls = "weights rest contact_mass contact_area limits start end strain bristle_limit"
         self.wall_arrays = of_walls, views(w, *values_of_walls.split())
         #: Of these lists, which array that is sent each one is.

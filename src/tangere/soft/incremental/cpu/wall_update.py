@@ -14,9 +14,21 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.runtime import SOUND
+from tangere.soft.contact.friction_memory import ROUNDING
 from tangere.soft.cutting.complex_arrays import ComplexArrays
 from tangere.soft.cutting.cut_surface import SurfaceStore
-from tangere.soft.cutting.wall_inset import COARSE, MOST_STRETCHED, SAME_WAY
+from tangere.soft.cutting.wall_inset import (
+    CANCELS,
+    COARSE,
+    DIVIDED,
+    MOST_STRETCHED,
+    NOT_ALONG,
+    SAME_WAY,
+    STAYS,
+    STRAIGHT,
+    smallest_cap,
+    turned_to_walls,
+)
 from tangere.soft.incremental.cpu.face_update import FREE_EDGES, LOOSE_EDGES, TOUCHED, FaceRoom
 from tangere.soft.incremental.undo_log import FULL, NOTES, WriteLog, put, put_value, put_vector
 from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, STILL, WALL
@@ -24,7 +36,7 @@ from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, ST
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
 _SAME_WAY, _MOST_STRETCHED = wp.constant(wp.float64(SAME_WAY)), wp.constant(wp.float64(MOST_STRETCHED))
-_COARSE = wp.constant(wp.float64(COARSE))
+_COARSE, _CANCELS = wp.constant(wp.float64(COARSE)), wp.constant(wp.float64(CANCELS))
 _SHARP = wp.constant(wp.float64(SHARP_COSINE))
 #: Places in `WallRoom.numbers`.
 STAMP, RING, AROUND, SHARP, FREE_SHARP, OPEN_SHARP, CLUSTERS_AROUND = (wp.constant(k) for k in range(7))
@@ -33,7 +45,7 @@ NUMBERS = 7
 COUNTS, HEADS, FOLLOWING, HASH_OF, CARRIERS, TRAITS, GIVEN_TRAITS, SHARP_ENDS, ITEMS, ORDER, LAST, PLACE_OF = (
     wp.constant(k) for k in range(12)
 )
-FREE_LIST, SHARP_OF, PARTNER, FREE_EDGE_LIST, FACE_COUNTS = (wp.constant(12 + k) for k in range(5))
+FREE_LIST, SHARP_OF, PARTNER, FREE_EDGE_LIST, FACE_COUNTS, ELSEWHERE = (wp.constant(12 + k) for k in range(6))
 #: The same for floating-point numbers.
 WEIGHTS, REST, CONTACT_MASS, CONTACT_AREA, LIMITS, START, END, STRAIN, LIMIT = (wp.constant(k) for k in range(9))
 
@@ -62,7 +74,7 @@ class WallRoom:
     vertex_base: wp.array[int]  #: by body
     body: wp.array[int]  #: by surface vertex of the simulation
     dof_limit: wp.array[wp.float64]
-    inset: wp.array[wp.float64]  #: by surface vertex: part of half a kerf; negative: it stays if it may
+    inset: wp.array[int]  #: by surface vertex: how it is inset, of `INSETS`
     half_kerf: wp.float64
     distance: wp.float64
     mass_per_area: wp.float64
@@ -75,6 +87,8 @@ class WallRoom:
     edge_stamp: wp.array[int]
     cluster_stamp: wp.array[int]
     clusters_around: wp.array[int]  #: of what is touched, see `local_overlap`
+    facets: wp.array[int]  #: the walls around one vertex
+    normals: wp.array[wp.vec3d]  #: theirs
     ring: wp.array[int]
     around: wp.array[int]
     sharp_ends: wp.array[int]
@@ -91,6 +105,7 @@ class WallRoom:
     partner: wp.array[int]
     strain: wp.array[wp.float64]
     bristle_limit: wp.array[wp.float64]
+    elsewhere: wp.array[int]
 
 
 @wp.func
@@ -125,28 +140,33 @@ def wall_normal(c: ComplexArrays, s: SurfaceStore, slot: int) -> wp.vec3d:
 
 
 @wp.func
-def find_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, row: int):
-    """Mean normal of the walls around a vertex, the least cosine of one to it, their sizes, and how many."""
-    mean = wp.vec3d()
+def find_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, row: int):
+    """Of the walls around a vertex: the centre and cosine of the smallest cap of their normals, the direction of the
+    sum of these, how long it is beside the sum of their lengths, and how many there are."""
+    total = wp.vec3d()
     sizes = wp.float64(0.0)
     count = int(0)
     for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
         slot = r.slot_of[r.at[e]]
-        if is_wall(c, s, slot):
+        if is_wall(c, s, slot) and count < w.normals.shape[0]:
             normal = wall_normal(c, s, slot)
-            mean += normal
+            total += normal
             sizes += wp.length(normal)
+            at = int(count)  # in the order of the facets
+            facet = s.store[s.owners + slot]
+            while at > 0 and w.facets[wp.max(at - 1, 0)] > facet:
+                w.facets[at] = w.facets[at - 1]
+                w.normals[at] = w.normals[at - 1]
+                at -= 1
+            w.facets[at] = facet
+            w.normals[at] = wp.normalize(normal)
             count += 1
-    size = wp.length(mean)
-    if size > wp.float64(0.0):
-        mean = mean / size
-    least = wp.float64(2.0)
-    for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
-        slot = r.slot_of[r.at[e]]
-        if is_wall(c, s, slot):
-            normal = wall_normal(c, s, slot)
-            least = wp.min(least, wp.dot(normal, mean) / wp.length(normal))
-    return mean, least, size / wp.max(sizes, wp.float64(1.0e-300)), count
+    axis = wp.vec3d()
+    cosine = wp.float64(2.0)
+    if count > 0:
+        axis, cosine = smallest_cap(w.normals, 0, count)
+    left = wp.length(total) / wp.max(sizes, wp.float64(1.0e-300))
+    return axis, cosine, wp.normalize(total), left, count
 
 
 @wp.func
@@ -194,12 +214,13 @@ def must_go(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, name: i
         if at != name and s.store[s.dofs + at] >= 0:
             if same_place(c, s, at, name):
                 others += 1
-                _mean, least, left, count = find_walls(c, s, r, r.vertex_row[at])
-                if count > 0 and least <= _SAME_WAY:
+                _way, least, _sum, left, count = find_walls(c, s, r, w, r.vertex_row[at])
+                goes_along = left > _CANCELS and (w.inset[at] & NOT_ALONG) == 0
+                if count > 0 and least <= _SAME_WAY and not goes_along:
                     rivals += 1
                     most = most and (cancel < left or (cancel == left and name < at))
         at = w.following[at]
-    if w.inset[name] < wp.float64(0.0) and rivals > 0 and most:
+    if (w.inset[name] & STAYS) != 0 and rivals > 0 and most:
         return False
     return others > 0
 
@@ -228,21 +249,25 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
     for n in range(r.found[TOUCHED]):
         name = r.touched[n]
         row = r.vertex_row[name]
-        _mean, _least, _rest, count = find_walls(c, s, r, row)
+        _way, _least, _sum, _left, count = find_walls(c, s, r, w, row)
         if count > 0:
             note_place(c, s, w, log, name)
     for n in range(r.found[TOUCHED]):
         name = r.touched[n]
         row = r.vertex_row[name]
         dof = s.store[s.dofs + name]
-        mean, least, cancel, count = find_walls(c, s, r, row)
+        way, least, total, cancel, count = find_walls(c, s, r, w, row)
         carriers = wp.vec4i(dof, dof, dof, dof)
         weights = wp.vec4d(one, zero, zero, zero)
         going = bool(False)
         if count > 0:
             if least > _SAME_WAY:
                 going = True
-                mean = mean * wp.clamp(one / least, one, _MOST_STRETCHED)
+                way = way * wp.clamp(one / least, one, _MOST_STRETCHED)
+            elif cancel > _CANCELS and (w.inset[name] & NOT_ALONG) == 0:
+                going = True
+                way = turned_to_walls(total, w.normals, 0, count)
+                way = way / wp.clamp(wp.dot(way, total), one / _MOST_STRETCHED, one)
             elif must_go(c, s, r, w, name, cancel):
                 going = True
                 middle = wp.vec3d()
@@ -252,9 +277,14 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                         corners = c.corners[s.store[s.owners + slot] >> 2]
                         for k in range(4):
                             middle += wp.float64(0.25) * c.rest[corners[k]]
-                mean = wp.normalize(c.rest[dof] - middle / wp.float64(count))
+                way = wp.normalize(c.rest[dof] - middle / wp.float64(count))
+                if (w.inset[name] & STRAIGHT) == 0:
+                    find_walls(c, s, r, w, row)  # the normals, again: others have taken their place
+                    way = turned_to_walls(way, w.normals, 0, count)
+                way = _MOST_STRETCHED * way
         if going:
-            point = c.rest[dof] - wp.abs(w.inset[name]) * w.half_kerf * mean
+            depth = w.half_kerf * wp.pow(wp.float64(0.25), wp.float64(w.inset[name] / DIVIDED))
+            point = c.rest[dof] - depth * way
             best = wp.float64(-1.0e300)
             chosen = int(-1)
             for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
@@ -262,7 +292,8 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                 if is_wall(c, s, slot):
                     t = s.store[s.owners + slot] >> 2
                     found = weights_in(c, t, point)
-                    inside = wp.floor(wp.min(wp.min(found[0], found[1]), wp.min(found[2], found[3])) / _COARSE)
+                    least_weight = wp.min(wp.min(found[0], found[1]), wp.min(found[2], found[3]))
+                    inside = wp.floor(least_weight / _COARSE + wp.float64(0.5))
                     if inside > best or (inside == best and t < chosen):
                         best = inside
                         chosen = t
@@ -284,6 +315,8 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
             moved = moved or here[j] != w.end[3 * row + j]
         if moved:
             w.moved[row] = w.numbers[STAMP] + 1  # that of what follows
+        if w.known[row] == 0 or wp.length(rest - at_rest(w, row)) > ROUNDING * w.distance:
+            put(log, ELSEWHERE, w.elsewhere, row, 1)
         put_vector(log, REST, w.rest, row, rest)
         put_vector(log, START, w.start, row, here)
         put_vector(log, END, w.end, row, here)
@@ -313,7 +346,7 @@ def note_places(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
     """Keep all that is on walls in the table of places (one thread)."""
     for name in range(r.known[0]):
         if s.store[s.dofs + name] >= 0:
-            _mean, _least, _left, count = find_walls(c, s, r, r.vertex_row[name])
+            _way, _least, _sum, _left, count = find_walls(c, s, r, w, r.vertex_row[name])
             if count > 0:
                 note_place(c, s, w, log, name)
                 log.numbers[NOTES] = 0
