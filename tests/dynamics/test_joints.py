@@ -244,3 +244,11 @@ def test_a_joint_knows_its_coordinate_at_once_where_its_body_is_put_elsewhere():
     turned[:2, :2] = [[np.cos(1.0), -np.sin(1.0)], [np.sin(1.0), np.cos(1.0)]]
     world["bar"].set_state(pose=turned)
     assert world.coordinates["pin"] == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("force", [None, 1e6])
+def test_a_motor_that_is_strong_enough_turns_as_far_as_it_is_told(force):
+    world = World(Body(ROD, at(0.5)), device="cpu", gravity=(0, 0, 0))
+    world.join("hinge", 0, at=[0, 0, 0], axis=[0, 0, 1], name="pin", speed=40.0, force=force)
+    world.run(0.5)
+    assert world.coordinates["pin"] == pytest.approx(20.0, rel=1e-6)

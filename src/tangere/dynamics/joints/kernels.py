@@ -19,6 +19,8 @@ _POINT, _WAY, _ALIGN, _ANGLE, _DISTANCE = (wp.constant(k) for k in (POINT, WAY, 
 _LIMIT, _MOTOR, _HELD, _PULL = (wp.constant(k) for k in (LIMIT, MOTOR, HELD, PULL))
 
 LOWEST, HIGHEST = wp.constant(wp.float64(float("-inf"))), wp.constant(wp.float64(float("inf")))
+#: A motor that pushes with less than this part of its force is strong enough.
+STRONG = wp.constant(wp.float64(0.999))
 
 
 @wp.struct
@@ -283,9 +285,10 @@ def place_joint_rows(
     jacobian_b = rows.jacobian_b[i]
     wrong = wp.float64(0.0)
     missed = wp.float64(0.0)
-    keeps = bool(True)  # a motor without limit keeps what it has gone, unless it gives way
+    keeps = bool(True)  # a motor that is strong enough keeps what it has gone, unless it gives way
     if type == _MOTOR:
-        keeps = rows.upper[i] == HIGHEST and data.give[j] == zero
+        strong = rows.impulse[i] > STRONG * rows.lower[i] and rows.impulse[i] < STRONG * rows.upper[i]
+        keeps = strong and data.give[j] == zero
     if type == _PULL or not keeps:
         lower = zero
         upper = zero
