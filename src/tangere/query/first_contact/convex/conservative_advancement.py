@@ -25,7 +25,7 @@ import warp as wp
 from tangere.query.contacts.record import Status
 from tangere.query.distance.convex.narrow_phase import first_guess, followed_of
 from tangere.query.distance.convex.result import FAR, Closest, KeptCorners, Sought
-from tangere.query.distance.convex.supports import ConvexShape, core_value_of, margin_of
+from tangere.query.distance.convex.supports import ROUNDED, ConvexShape, core_value_of, margin_of
 from tangere.query.first_contact.heightfield.motion_bounds import MovingShapeBounds, Outline, outline_at
 from tangere.query.first_contact.rigid.conservative_advancement import largest_safe_step
 from tangere.runtime import SOUND
@@ -54,7 +54,7 @@ _SHORT = wp.constant(real(1.0 - 1.0e-9))
 _LITTLE = wp.constant(real(0.1))
 _GAIN = wp.constant(real(0.1))
 #: Steps stay short of the nearest points' own way by so much: what is left to the next one saves a chord.
-_AIM = wp.constant(real(0.998))
+_AIM = wp.constant(real(0.9999))
 #: Other directions are tried where a step is below this part of what the nearest points allow.
 _WORTH = wp.constant(real(0.8))
 
@@ -229,6 +229,8 @@ def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
 def reached_by(kind_a: int, kind_b: int) -> wp.Function:
     """`reached(m_a, m_b, a, points_a, b, points_b, separation, tolerance, slack, tau, until) -> ConvexReach`."""
     followed, safe_step = followed_of(kind_a, kind_b), safe_step_of(kind_a, kind_b)
+    # Balls around both cores keep these apart, so that the normal of a contact hardly turns.
+    sharp_cores = wp.constant(int(kind_a not in ROUNDED or kind_b not in ROUNDED))
 
     @wp.func
     def reached(
@@ -291,7 +293,7 @@ def reached_by(kind_a: int, kind_b: int) -> wp.Function:
                 most = wp.max(until - result.time, _ZERO)
                 n = now_a.core.rotation * found.normal
                 turning = vec()
-                if went > _ZERO:
+                if went > _ZERO and sharp_cores != 0:
                     turning = (n - before) / went
                     turning = (turning - n * wp.dot(n, turning)) * now_a.core.rotation
                 h = safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, speed, turning, most)
