@@ -226,7 +226,7 @@ def approach_of(kind_a: int, kind_b: int) -> wp.Function:
             else:
                 guess = found.normal
                 most = wp.max(_ONE - time, _ZERO)
-                h = safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, speed, most)
+                h = safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, speed, vec(), most)
                 if h < most:
                     n = now_a.core.rotation * found.normal
                     h = wp.max(h, largest_safe_step(gap, fastest_closing(m_a, m_b, now_a, now_b, n), _ZERO))

@@ -14,7 +14,7 @@ from functools import cache
 
 import warp as wp
 
-from tangere.query.distance.convex.result import Closest, Sought, gap_rounding
+from tangere.query.distance.convex.result import Closest, KeptCorners, Sought, gap_rounding
 from tangere.query.distance.convex.supports import ConvexShape
 from tangere.runtime import SOUND
 
@@ -40,8 +40,9 @@ def faces_before(search: wp.Function) -> wp.Function:
         rotation: wp.mat33d,
         offset: vec,
         guess: vec,
+        kept: KeptCorners,
         sought: Sought,
-    ) -> Closest:
+    ) -> tuple[Closest, KeptCorners]:
         slack = gap_rounding(a, b, offset)
         start = vec(guess[0], guess[1], guess[2])
         other = offset * rotation
@@ -91,8 +92,8 @@ def faces_before(search: wp.Function) -> wp.Function:
                 found.point_b = x - best * found.normal
                 start = x - offset - rotation * in_box(q, b.half)
             if over:
-                return found
-        return search(a, points_a, b, points_b, rotation, offset, start, sought)
+                return found, KeptCorners()
+        return search(a, points_a, b, points_b, rotation, offset, start, kept, sought)
 
     return closest
 

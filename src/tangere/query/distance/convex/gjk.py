@@ -18,8 +18,14 @@ from functools import cache
 
 import warp as wp
 
-from tangere.geometry.simplex import NearestOfSimplex, nearest_of_four, nearest_of_three, nearest_of_two
-from tangere.query.distance.convex.result import FAR, Closest, Sought, gap_rounding, is_found
+from tangere.geometry.simplex import (
+    NearestOfSimplex,
+    nearest_of_four,
+    nearest_of_points,
+    nearest_of_three,
+    nearest_of_two,
+)
+from tangere.query.distance.convex.result import FAR, Closest, KeptCorners, Sought, gap_rounding, is_found
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape, core_support_of, core_value_of, margin_of
 from tangere.runtime import SOUND
 
@@ -38,7 +44,7 @@ _NO_DIRECTION = wp.constant(real(1.0e-12))
 
 @wp.struct
 class CoreSimplex:
-    """Up to four differences w = a - b of support points, the points a, and weights of the nearest difference."""
+    """Up to four differences w of support points a and b, each in its body's frame; weights of the nearest one."""
 
     count: wp.int32
     w0: wp.vec3d
@@ -49,6 +55,10 @@ class CoreSimplex:
     a1: wp.vec3d
     a2: wp.vec3d
     a3: wp.vec3d
+    b0: wp.vec3d
+    b1: wp.vec3d
+    b2: wp.vec3d
+    b3: wp.vec3d
     weights: wp.vec4d
     point: wp.vec3d
 
@@ -67,14 +77,17 @@ def reduced(s: CoreSimplex, nearest: NearestOfSimplex) -> CoreSimplex:
         elif l2 == _ZERO:
             s.w2 = s.w3
             s.a2 = s.a3
+            s.b2 = s.b3
             l2 = l3
             count = 3
         elif l1 == _ZERO:
             s.w1 = s.w2
             s.a1 = s.a2
+            s.b1 = s.b2
             l1 = l2
             s.w2 = s.w3
             s.a2 = s.a3
+            s.b2 = s.b3
             l2 = l3
             count = 3
     if count == 3:
@@ -83,14 +96,17 @@ def reduced(s: CoreSimplex, nearest: NearestOfSimplex) -> CoreSimplex:
         elif l1 == _ZERO:
             s.w1 = s.w2
             s.a1 = s.a2
+            s.b1 = s.b2
             l1 = l2
             count = 2
         elif l0 == _ZERO:
             s.w0 = s.w1
             s.a0 = s.a1
+            s.b0 = s.b1
             l0 = l1
             s.w1 = s.w2
             s.a1 = s.a2
+            s.b1 = s.b2
             l1 = l2
             count = 2
     if count == 2:
@@ -99,6 +115,7 @@ def reduced(s: CoreSimplex, nearest: NearestOfSimplex) -> CoreSimplex:
         elif l0 == _ZERO:
             s.w0 = s.w1
             s.a0 = s.a1
+            s.b0 = s.b1
             l0 = l1
             count = 1
     s.count = count
@@ -108,16 +125,20 @@ def reduced(s: CoreSimplex, nearest: NearestOfSimplex) -> CoreSimplex:
 
 
 @wp.func
-def grown(s: CoreSimplex, a: vec, w: vec) -> CoreSimplex:
+def grown(s: CoreSimplex, a: vec, b: vec, w: vec) -> CoreSimplex:
     """The simplex with a new corner in front."""
     s.w3 = s.w2
     s.a3 = s.a2
+    s.b3 = s.b2
     s.w2 = s.w1
     s.a2 = s.a1
+    s.b2 = s.b1
     s.w1 = s.w0
     s.a1 = s.a0
+    s.b1 = s.b0
     s.w0 = w
     s.a0 = a
+    s.b0 = b
     s.count += 1
     return s
 
@@ -127,12 +148,47 @@ def shrunk(s: CoreSimplex) -> CoreSimplex:
     """The simplex without the corner in front; its weights are still those from before."""
     s.w0 = s.w1
     s.a0 = s.a1
+    s.b0 = s.b1
     s.w1 = s.w2
     s.a1 = s.a2
+    s.b1 = s.b2
     s.w2 = s.w3
     s.a2 = s.a3
+    s.b2 = s.b3
     s.count -= 1
     return s
+
+
+@wp.func
+def placed(kept: KeptCorners, rotation: wp.mat33d, offset: vec) -> CoreSimplex:
+    """The simplex of kept corners where the bodies are now."""
+    s = CoreSimplex()
+    s.count = kept.count
+    s.a0 = kept.a0
+    s.a1 = kept.a1
+    s.a2 = kept.a2
+    s.b0 = kept.b0
+    s.b1 = kept.b1
+    s.b2 = kept.b2
+    s.w0 = s.a0 - (offset + rotation * s.b0)
+    s.w1 = s.a1 - (offset + rotation * s.b1)
+    s.w2 = s.a2 - (offset + rotation * s.b2)
+    return reduced(s, nearest_of_points(s.count, s.w0, s.w1, s.w2, s.w2))
+
+
+@wp.func
+def corners_of(s: CoreSimplex) -> KeptCorners:
+    """What a later search begins with: nothing where the simplex holds the origin."""
+    kept = KeptCorners()
+    if s.count < 4:
+        kept.count = s.count
+    kept.a0 = s.a0
+    kept.a1 = s.a1
+    kept.a2 = s.a2
+    kept.b0 = s.b0
+    kept.b1 = s.b1
+    kept.b2 = s.b2
+    return kept
 
 
 @wp.func
@@ -150,8 +206,11 @@ def simplex_normal(s: CoreSimplex, v: vec) -> vec:
 
 
 @cache
-def gjk_of(kind_a: int, kind_b: int) -> wp.Function:
-    """`closest(a, points_a, b, points_b, rotation, offset, guess, sought) -> Closest` of cores of two kinds."""
+def descent_of(kind_a: int, kind_b: int) -> wp.Function:
+    """`closest(a, points_a, b, points_b, rotation, offset, guess, kept, sought) -> Closest, KeptCorners` of two kinds.
+
+    It begins with the corners that were kept, or in the direction of the guess where there are none.
+    """
     support_a, support_b = core_support_of(kind_a), core_support_of(kind_b)
     value_a, value_b = core_value_of(kind_a), core_value_of(kind_b)
     margin_a, margin_b = margin_of(kind_a), margin_of(kind_b)
@@ -178,19 +237,25 @@ def gjk_of(kind_a: int, kind_b: int) -> wp.Function:
         rotation: wp.mat33d,
         offset: vec,
         guess: vec,
+        kept: KeptCorners,
         sought: Sought,
-    ) -> Closest:
+    ) -> tuple[Closest, KeptCorners]:
         found = Closest()
         slack = gap_rounding(a, b, offset)
         margins = margin_a(a) + margin_b(b)
         s = CoreSimplex()
-        s.a0 = support_a(a, points_a, -guess)
-        s.w0 = s.a0 - (offset + rotation * support_b(b, points_b, guess * rotation))
-        s.count = 1
-        s.weights = wp.vec4d(_ONE, _ZERO, _ZERO, _ZERO)
-        s.point = s.w0
+        s.count = kept.count
+        if kept.count == 0:
+            s.count = 1
+            s.a0 = support_a(a, points_a, -guess)
+            s.b0 = support_b(b, points_b, guess * rotation)
+            s.w0 = s.a0 - (offset + rotation * s.b0)
+            s.weights = wp.vec4d(_ONE, _ZERO, _ZERO, _ZERO)
+            s.point = s.w0
+        else:
+            s = placed(kept, rotation, offset)
         lower = -FAR
-        length = wp.length(s.w0)
+        length = wp.length(s.point)
         steps = int(0)
         going = bool(True)
         stalled = bool(False)
@@ -201,7 +266,8 @@ def gjk_of(kind_a: int, kind_b: int) -> wp.Function:
             else:
                 n = s.point * (_ONE / length)
                 on_a = support_a(a, points_a, -n)
-                w = on_a - (offset + rotation * support_b(b, points_b, n * rotation))
+                on_b = support_b(b, points_b, n * rotation)
+                w = on_a - (offset + rotation * on_b)
                 here = wp.dot(n, w)
                 if here > lower:
                     lower = here
@@ -209,7 +275,7 @@ def gjk_of(kind_a: int, kind_b: int) -> wp.Function:
                 if is_found(lower, length, margins, sought):
                     going = False
                 else:
-                    s = grown(s, on_a, w)
+                    s = grown(s, on_a, on_b, w)
                     nearest = NearestOfSimplex()
                     if s.count == 2:
                         nearest = nearest_of_two(s.w0, s.w1)
@@ -271,6 +337,32 @@ def gjk_of(kind_a: int, kind_b: int) -> wp.Function:
         else:
             found.lower = lower - slack - margins
             found.upper = upper + slack - margins
+        return found, corners_of(s)
+
+    return closest
+
+
+@cache
+def gjk_of(kind_a: int, kind_b: int) -> wp.Function:
+    """`closest(a, points_a, b, points_b, rotation, offset, guess, sought) -> Closest` of cores of two kinds."""
+    return begun_anew(descent_of(kind_a, kind_b))
+
+
+def begun_anew(search: wp.Function) -> wp.Function:
+    """A search that keeps no corners from one time to the next."""
+
+    @wp.func
+    def closest(
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        b: ConvexShape,
+        points_b: wp.array[wp.vec3d],
+        rotation: wp.mat33d,
+        offset: vec,
+        guess: vec,
+        sought: Sought,
+    ) -> Closest:
+        found, _corners = search(a, points_a, b, points_b, rotation, offset, guess, KeptCorners(), sought)
         return found
 
     return closest

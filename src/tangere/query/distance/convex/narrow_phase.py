@@ -18,10 +18,10 @@ import warp as wp
 
 from tangere.query.distance.convex.boxes import faces_before
 from tangere.query.distance.convex.closed_forms import closed_form_of
-from tangere.query.distance.convex.gjk import gjk_of
+from tangere.query.distance.convex.gjk import begun_anew, descent_of, gjk_of
 from tangere.query.distance.convex.newton import newton_of
 from tangere.query.distance.convex.projections import projected_before
-from tangere.query.distance.convex.result import Closest, sought_to
+from tangere.query.distance.convex.result import Closest, KeptCorners, Sought, is_found, sought_to
 from tangere.query.distance.convex.supports import CURVED, ROUNDED, ConvexKind, ConvexShape, margin_of
 from tangere.runtime import SOUND, InputError
 
@@ -46,10 +46,65 @@ def closest_of(kind_a: int, kind_b: int) -> wp.Function:
     curved = kind_a in CURVED or kind_b in CURVED
     search = newton_of(kind_a, kind_b) if curved and kind_a != ConvexKind.POINT else gjk_of(kind_a, kind_b)
     if kind_a == kind_b == ConvexKind.BOX:
-        return faces_before(search)
+        return begun_anew(faces_before(descent_of(kind_a, kind_b)))
     if not curved or kind_b >= ConvexKind.HULL:
         return search
     return projected_before(kind_a, kind_b, search)  # a third faster for bodies far apart; boxes end sooner without
+
+
+@cache
+def followed_of(kind_a: int, kind_b: int) -> wp.Function:
+    """The function for two bodies that move on a little between one question and the next.
+
+        followed(a, points_a, b, points_b, rotation, offset, guess, kept, sought) -> Closest, KeptCorners
+
+    `kept` are corners of the question before, none at first. GJK needs no more than one or two steps from there, also
+    where there is a rim; where it ends too early, it is asked anew.
+    """
+    closest, formula = closest_of(kind_a, kind_b), closed_form_of(kind_a, kind_b) is not None
+    margin_a, margin_b = margin_of(kind_a), margin_of(kind_b)
+    curved = wp.constant(int(kind_a in CURVED or kind_b in CURVED))
+
+    @wp.func
+    def by_formula(
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        b: ConvexShape,
+        points_b: wp.array[wp.vec3d],
+        rotation: wp.mat33d,
+        offset: vec,
+        guess: vec,
+        kept: KeptCorners,
+        sought: Sought,
+    ) -> tuple[Closest, KeptCorners]:
+        return closest(a, points_a, b, points_b, rotation, offset, guess, sought), kept
+
+    if formula:
+        return by_formula
+    descend = descent_of(kind_a, kind_b)
+    if kind_a == kind_b == ConvexKind.BOX:
+        return faces_before(descend)
+
+    @wp.func
+    def followed(
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        b: ConvexShape,
+        points_b: wp.array[wp.vec3d],
+        rotation: wp.mat33d,
+        offset: vec,
+        guess: vec,
+        kept: KeptCorners,
+        sought: Sought,
+    ) -> tuple[Closest, KeptCorners]:
+        found, corners = descend(a, points_a, b, points_b, rotation, offset, guess, kept, sought)
+        if curved != 0 and not found.meet:
+            margins = margin_a(a) + margin_b(b)
+            if not is_found(found.lower + margins, found.upper + margins, margins, sought):
+                found = closest(a, points_a, b, points_b, rotation, offset, found.normal, sought)
+        return found, corners
+
+    return followed
 
 
 @wp.struct

@@ -35,6 +35,19 @@ class Closest:
 
 
 @wp.struct
+class KeptCorners:
+    """The corners of both cores with which a search ended: where one of the same bodies a little later begins."""
+
+    count: wp.int32  #: up to 3; 0: it begins anew
+    a0: wp.vec3d  #: of a, in a's frame
+    a1: wp.vec3d
+    a2: wp.vec3d
+    b0: wp.vec3d  #: of b, in b's own frame
+    b1: wp.vec3d
+    b2: wp.vec3d
+
+
+@wp.struct
 class Sought:
     """When an answer is good enough: any of these."""
 

@@ -219,10 +219,18 @@ def _cone_value(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> real:
 
 @wp.func
 def _hull_value(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> real:
-    most = wp.dot(points[shape.first], d)
-    for k in range(shape.first + 1, shape.first + shape.count):
-        most = wp.max(most, wp.dot(points[k], d))
-    return most
+    end = shape.first + shape.count
+    k = shape.first + 0
+    most = wp.dot(points[k], d)
+    along = wp.vec4d(most, most, most, most)
+    while k + 3 < end:
+        for i in range(4):
+            along[i] = wp.max(along[i], wp.dot(points[k + i], d))
+        k += 4
+    while k < end:
+        along[0] = wp.max(along[0], wp.dot(points[k], d))
+        k += 1
+    return wp.max(wp.max(along[0], along[1]), wp.max(along[2], along[3]))
 
 
 @wp.func

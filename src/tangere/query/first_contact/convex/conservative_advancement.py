@@ -7,7 +7,9 @@ Method:   steps. The nearest points (`query.distance.convex`), known to a twenti
           with centres c, their velocities v, angular velocities w of the outlines, and supports A, B of the cores about
           their centres: supports that turn with the bodies. f is concave, so f(0) > 0 and f(h) >= 0 certify all
           between; the nearest points' own rates give an h that is no shorter than its root, and zeros of chords are
-          safe.
+          safe. The direction may turn on as it did in the step before: near a contact of two features it is theirs at
+          both ends, so that what a step leaves shrinks with the square of its length. Each search for nearest points
+          begins with the corners of the one before.
 Sound:    nothing comes nearer than separation + tolerance / 2 before the answer; at the answer the distance is at most
           separation + tolerance, or the pair is undecided from there on. A ball around a core turns in place: margins
           are constant, and bodies of revolution turn only as their axes do (`heightfield.motion_bounds`).
@@ -21,9 +23,9 @@ from functools import cache
 import warp as wp
 
 from tangere.query.contacts.record import Status
-from tangere.query.distance.convex.narrow_phase import closest_of, first_guess
-from tangere.query.distance.convex.result import FAR, Closest, Sought
-from tangere.query.distance.convex.supports import ConvexShape, core_value_of, margin_of
+from tangere.query.distance.convex.narrow_phase import first_guess, followed_of
+from tangere.query.distance.convex.result import FAR, Closest, KeptCorners, Sought
+from tangere.query.distance.convex.supports import ROUNDED, ConvexShape, core_value_of, margin_of
 from tangere.query.first_contact.heightfield.motion_bounds import MovingShapeBounds, Outline, outline_at
 from tangere.query.first_contact.rigid.conservative_advancement import largest_safe_step
 from tangere.runtime import SOUND
@@ -36,7 +38,7 @@ vec = wp.vec3d
 #: Steps after which a pair that neither touches nor ends is given up as undecided from there on.
 MOST_STEPS = wp.constant(10_000)
 #: Chords tried for a step.
-CHORDS = wp.constant(3)
+CHORDS = wp.constant(2)
 #: A step asks for the distance to this part of the tolerance and this part of the gap.
 OF_TOLERANCE = wp.constant(real(0.1))
 OF_GAP = wp.constant(real(0.05))
@@ -49,10 +51,12 @@ _TWO = wp.constant(real(2.0))
 #: A zero of a chord is taken short of itself by more than its rounding.
 _SHORT = wp.constant(real(1.0 - 1.0e-9))
 #: The rest of a gap along a direction that ends a search for a longer step, relative to the whole.
-_LITTLE = wp.constant(real(0.05))
+_LITTLE = wp.constant(real(0.1))
 _GAIN = wp.constant(real(0.1))
+#: Steps stay short of the nearest points' own way by so much: what is left to the next one saves a chord.
+_AIM = wp.constant(real(0.9999))
 #: Other directions are tried where a step is below this part of what the nearest points allow.
-_WORTH = wp.constant(real(0.9))
+_WORTH = wp.constant(real(0.8))
 
 CONTACT = wp.constant(int(Status.CONTACT))
 START = wp.constant(int(Status.START))
@@ -78,6 +82,7 @@ class ConvexReach:
     status: wp.int32
     steps: wp.int32
     closest: Closest  #: at `time`, in a's frame
+    kept: KeptCorners  #: of the search that found it
 
 
 @wp.func
@@ -108,10 +113,11 @@ def fastest_closing(a: MovingShapeBounds, b: MovingShapeBounds, now_a: Outline, 
 
 @cache
 def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
-    """`safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, speed, most) -> float64` for two kinds.
+    """`safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, speed, turning, most) -> float64`.
 
     How long a gap that was `found` along its normal, of which `keep` is to be left, certainly stays open, up to `most`.
     `speed`: no two points of the bodies move faster relative to each other; 0 tries no direction but a fixed one.
+    `turning`: a rate, across the normal, at which it may be turning; zero where none is known.
     """
     value_a, value_b = core_value_of(kind_a), core_value_of(kind_b)
     margin_a, margin_b = margin_of(kind_a), margin_of(kind_b)
@@ -179,6 +185,7 @@ def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
         keep: real,
         bend: real,
         speed: real,
+        turning: vec,
         most: real,
     ) -> real:
         n = found.normal
@@ -190,26 +197,29 @@ def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
         far = wp.min(largest_safe_step(gap, rate, bend), most)
         base = -wp.dot(n, state.offset) - margin_a(a) - margin_b(b) - keep
         h = _ZERO + _ZERO
-        # A face that turns leaves a fixed direction at once: one that turns with a body, at w, loses only in second
-        # order, |w| speed + |w|^2 distance / 2 more. So first a fixed one, then one with b, then one with a.
-        side = int(0)
-        while side < 3 and (side == 0 or (speed > _ZERO and h < _WORTH * far)):
-            w = vec()
-            if side == 1:
-                w = state.turning_b
+        # A face that turns leaves a fixed direction at once: one that turns at the rate m, as n + h m, loses only in
+        # second order, |m| speed + |m|^2 distance / 2 more. So first one that turns on as the normal did, then a fixed
+        # one, then one with b, then one with a.
+        known = wp.length_sq(turning) > _ZERO
+        side = wp.where(known, 0, 1)
+        first = side + 0
+        while side < 4 and (side == first or (speed > _ZERO and h < _WORTH * far)):
+            m = vec()
+            if side == 0:
+                m = turning
             elif side == 2:
-                w = state.turning_a
-            side += 1
-            spin = wp.length(w)
+                m = -turn_b
+            elif side == 3:
+                m = -turn_a
+            spin = wp.length(m)
             if spin > _ZERO or side == 1:
                 apart = wp.length(state.offset) + a.reach + b.reach + speed * far
-                lost = spin * speed + _HALF * spin * spin * apart
-                line = vec(base, along - wp.dot(state.offset, wp.cross(w, n)), bend + lost)
-                own = wp.cross(n, w)
-                reach = step_along(
-                    a, points_a, b, points_b, state.rotation, n, line, turn_a - own, turn_b - own, gap, far
-                )
+                bent = bend + spin * speed + _HALF * spin * spin * apart
+                line = vec(base, along - wp.dot(state.offset, m), bent)
+                aim = wp.min(largest_safe_step(gap, rate, bent) * _AIM, far)
+                reach = step_along(a, points_a, b, points_b, state.rotation, n, line, turn_a + m, turn_b + m, gap, aim)
                 h = wp.max(h, reach)
+            side += 1
         return h
 
     return safe_step
@@ -218,7 +228,9 @@ def safe_step_of(kind_a: int, kind_b: int) -> wp.Function:
 @cache
 def reached_by(kind_a: int, kind_b: int) -> wp.Function:
     """`reached(m_a, m_b, a, points_a, b, points_b, separation, tolerance, slack, tau, until) -> ConvexReach`."""
-    closest, safe_step = closest_of(kind_a, kind_b), safe_step_of(kind_a, kind_b)
+    followed, safe_step = followed_of(kind_a, kind_b), safe_step_of(kind_a, kind_b)
+    # Balls around both cores keep these apart, so that the normal of a contact hardly turns.
+    sharp_cores = wp.constant(int(kind_a not in ROUNDED or kind_b not in ROUNDED))
 
     @wp.func
     def reached(
@@ -246,6 +258,8 @@ def reached_by(kind_a: int, kind_b: int) -> wp.Function:
         sought.beyond = separation
         sought.enough = FAR
         guess = vec()
+        before = vec()  # the normal of the step before, in the world, and how long that was
+        went = _ZERO + _ZERO
         sharp = bool(False)
         going = bool(True)
         while going:
@@ -255,8 +269,9 @@ def reached_by(kind_a: int, kind_b: int) -> wp.Function:
             if result.steps == 0:
                 guess = first_guess(state.offset)
             result.steps += 1
-            found = closest(a, points_a, b, points_b, state.rotation, state.offset, guess, sought)
+            found, kept = followed(a, points_a, b, points_b, state.rotation, state.offset, guess, result.kept, sought)
             result.closest = found
+            result.kept = kept
             gap = found.lower - keep
             touch = found.meet or found.upper <= separation
             if result.time == _ZERO and not touch and not sharp and found.upper <= separation + tolerance:
@@ -276,16 +291,22 @@ def reached_by(kind_a: int, kind_b: int) -> wp.Function:
             else:
                 guess = found.normal
                 most = wp.max(until - result.time, _ZERO)
-                h = safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, speed, most)
+                n = now_a.core.rotation * found.normal
+                turning = vec()
+                if went > _ZERO and sharp_cores != 0:
+                    turning = (n - before) / went
+                    turning = (turning - n * wp.dot(n, turning)) * now_a.core.rotation
+                h = safe_step(a, points_a, b, points_b, state, found, gap, keep, bend, speed, turning, most)
                 if h < most:
-                    n = now_a.core.rotation * found.normal
                     h = wp.max(h, largest_safe_step(gap, fastest_closing(m_a, m_b, now_a, now_b, n), _ZERO))
-                before = result.time
+                before = n
+                went = h
+                now = result.time
                 result.time += h
                 if result.time >= until:
                     result.time = wp.max(result.time, until) + _ONE
                     going = False
-                elif not result.time > before or result.steps >= MOST_STEPS:
+                elif not result.time > now or result.steps >= MOST_STEPS:
                     result.status = UNRESOLVED
                     going = False
         return result

@@ -121,7 +121,7 @@ def clear_until_of(kind: int) -> wp.Function:
             box = ConvexShape()
             box.half = vec(real(node.half[0]), real(node.half[1]), real(node.half[2]))
             most = wp.max(until - tau, _ZERO)
-            h = safe_step(a, points_a, box, points_a, at, found, gap, keep, bend, _ZERO, most)
+            h = safe_step(a, points_a, box, points_a, at, found, gap, keep, bend, _ZERO, vec(), most)
             time = tau + h
             if h >= most:
                 time = until + _ONE

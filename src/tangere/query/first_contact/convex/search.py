@@ -8,7 +8,7 @@ import warp as wp
 
 from tangere.motion.bounds import reparametrised_time
 from tangere.query.contacts.record import Status
-from tangere.query.distance.convex.narrow_phase import answer_of, closest_of
+from tangere.query.distance.convex.narrow_phase import answer_of, followed_of
 from tangere.query.distance.convex.result import sought_to
 from tangere.query.distance.convex.supports import ConvexShape
 from tangere.query.first_contact.convex.conservative_advancement import ConvexReach, pair_state, reached_by
@@ -62,7 +62,7 @@ def pair_tolerance(a: MovingShapeBounds, b: MovingShapeBounds) -> real:
 @cache
 def told_of(kind_a: int, kind_b: int) -> wp.Function:
     """`told(m_a, m_b, a, points_a, b, points_b, separation, tolerance, slack, reach) -> ConvexContact`."""
-    closest, answer_from = closest_of(kind_a, kind_b), answer_of(kind_a, kind_b)
+    followed, answer_from = followed_of(kind_a, kind_b), answer_of(kind_a, kind_b)
 
     @wp.func
     def touches_after(
@@ -95,7 +95,9 @@ def told_of(kind_a: int, kind_b: int) -> wp.Function:
             tau = wp.min(reach.time + wait, _ONE)
             state = pair_state(outline_at(m_a, tau), outline_at(m_b, tau))
             sought = sought_to(_PROOF_TOLERANCE * tolerance)
-            later = closest(a, points_a, b, points_b, state.rotation, state.offset, near.normal, sought)
+            later, _kept = followed(
+                a, points_a, b, points_b, state.rotation, state.offset, near.normal, reach.kept, sought
+            )
             if later.meet or later.upper <= separation - slack:
                 return reparametrised_time(m_a.smooth, tau)
             wait = wait * _TWO
