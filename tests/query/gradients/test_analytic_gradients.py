@@ -111,7 +111,7 @@ def test_distance_of_a_deforming_mesh(rng, kind):
                 rows.append(distance(tg.Mesh(start, MESH.faces).moving(tg.Linear(end)), b, time=when).upper)
             return rows
 
-        given = np.concatenate([told.a.vertices.ravel(), told.a.end_vertices.ravel()])
+        given = np.concatenate([told.a.vertices.ravel(), np.ravel(told.a.end_vertices)])
         assert least_error(given, by_ends, (1e-4, 1e-5)) < EXACT[kind]
     assert sum(seen) >= 2
 
