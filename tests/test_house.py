@@ -42,6 +42,8 @@ ROADS = {
 #: Where C++ stands in strings: what the compiler turns into SIMD instructions, what suits one device, the thread pool.
 NATIVE = ("geometry/simd/", "runtime/thread_pool/", "bvh/wide/", "bvh/eights/", "/cpu/", "/cuda/")
 
+WIDE_CASTS = ("real", "wp.float64", "wp.int64", "wp.uint64")
+
 
 @cache
 def trees() -> dict[str, ast.Module]:
@@ -205,6 +207,25 @@ def test_kernels_are_launched_by_the_runtime():
         "soft.safe_step.truncation_state",
         "soft.solver.cuda.sweeps",
     }
+
+
+def test_constants_that_a_kernel_casts_to_64_bits_are_not_used_again_in_it():
+    """Warp 1.19 makes the constant itself the variable: other uses of it in the function see what that becomes."""
+    found = []
+    for name, tree in trees().items():
+        for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef) or not is_of_kernels(function):
+                continue
+            used = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
+            for call in ast.walk(function):
+                if isinstance(call, ast.Call) and ast.unparse(call.func) in WIDE_CASTS:
+                    names = [of.id for of in call.args if isinstance(of, ast.Name)]
+                    found += [(name, function.name, of) for of in names if of.isupper() and used[of] > 1]
+    assert found == []
+
+
+def is_of_kernels(function: ast.FunctionDef) -> bool:
+    return any(ast.unparse(mark).startswith(("wp.func", "wp.kernel")) for mark in function.decorator_list)
 
 
 def test_cpp_in_strings_stands_where_decision_12_says():

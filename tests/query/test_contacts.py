@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from threading import Barrier, Thread
+from time import sleep
 
 import numpy as np
+import pytest
 import warp as wp
 
 from tangere.query.contacts import Contacts, Kind, contact_key
+from tangere.query.contacts.record import DeferredContacts
 from tangere.query.manifold import manifold
 from tangere.shape.analytic import Cylinder
 from tangere.shape.heightfield import Heightfield
@@ -53,3 +57,44 @@ def test_a_record_is_built_from_what_a_query_knows():
     assert full.key[1] == contact_key(Kind.VERTEX_FACE, 1, 9, 8)  # the vertex's number first
     assert full.weights.shape == (2, 4)
     assert len(Contacts.joined([bare, full])) == 4
+
+
+def test_columns_that_are_made_when_read_are_made_once_for_all_threads():
+    told, made, readers = [], [], Barrier(4)
+
+    def make() -> Contacts:
+        made.append(True)
+        sleep(0.05)  # all threads are asking by now
+        return Contacts.of(point_a=np.zeros((3, 3)), normal=np.zeros((3, 3)), gap=np.arange(3.0))
+
+    deferred = DeferredContacts.by(make)
+
+    def read() -> None:
+        readers.wait()
+        told.append((deferred.gap.tolist(), len(deferred), deferred.normal.shape))
+
+    threads = [Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == [([0.0, 1.0, 2.0], 3, (3, 3))] * 4
+    assert len(made) == 1
+    assert set(vars(deferred)) == {f.name for f in fields(Contacts)}
+
+
+def test_columns_that_could_not_be_made_are_asked_for_again():
+    tries = []
+
+    def make() -> Contacts:
+        tries.append(True)
+        if len(tries) == 1:
+            raise MemoryError
+        return Contacts.of(point_a=np.zeros((2, 3)), normal=np.zeros((2, 3)), gap=np.ones(2))
+
+    deferred = DeferredContacts.by(make)
+    with pytest.raises(MemoryError):
+        _ = deferred.gap
+    assert deferred.gap.tolist() == [1.0, 1.0]
+    with pytest.raises(AttributeError, match="no attribute 'gaps'"):
+        _ = deferred.gaps

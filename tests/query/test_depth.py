@@ -184,3 +184,11 @@ def test_the_volume_of_overlap_is_that_of_boxes():
     assert tg.overlap_volume(BOX, BOX.at(shifted(2.5))) == 0.0
     with pytest.raises(InputError, match="no inside"):
         tg.overlap_volume(Mesh(BOX.vertices, BOX.faces[1:]), BOX)
+
+
+def test_what_has_no_depth_is_told_in_words_of_the_question():
+    ball, box = tg.Sphere(1.0), tg.generate.box()
+    with pytest.raises(InputError, match=r"^depth: a must be a mesh, not Sphere\(1 body\)"):
+        tg.depth(ball, box)
+    with pytest.raises(InputError, match=r"^overlap_volume: b must be a mesh"):
+        tg.overlap_volume(box, ball)

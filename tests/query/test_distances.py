@@ -64,7 +64,7 @@ def test_one_pose_serves_all_pairs_and_meshes_are_where_they_are_without_one():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(InputError, match="shapes must be a list of meshes"):
         tg.distances(SHAPES[0], [0], [0], device="cpu")
-    with pytest.raises(InputError, match=r"shape\[0\] is 3 but there are 3 shapes"):
+    with pytest.raises(InputError, match=r"a\[0\] is 3 but there are 3 shapes"):
         tg.distances(SHAPES, [3], [0], device="cpu")
     with pytest.raises(InputError, match="poses_b must be one, or one for each of 1 pairs"):
         tg.distances(SHAPES, [0], [0], None, np.tile(np.eye(4), (2, 1, 1)), device="cpu")
@@ -111,5 +111,19 @@ def test_pairs_of_any_kinds_are_as_far_apart_as_each_by_itself(rng):
         tg.distances([ball, "ball"], [0], [1], device="cpu")
     with pytest.raises(UnsupportedError, match="of ground and ground is not known"):
         tg.distances(shapes, [6], [6], device="cpu")
-    with pytest.raises(InputError, match="numbers of the 8 shapes"):
+    with pytest.raises(InputError, match=r"a\[0\] is 8 but there are 8 shapes"):
         tg.distances(shapes, [8], [0], device="cpu")
+
+
+@pytest.mark.parametrize("other", [tg.generate.box(), tg.Sphere(1.0)])
+def test_pairs_of_any_shapes_are_checked_alike_and_none_have_no_rows(other):
+    shapes = [tg.generate.box(), other]
+    with pytest.raises(InputError, match=r"b\[1\] is -1 but there are 2 shapes"):
+        tg.distances(shapes, [0, 0], [1, -1], device="cpu")
+    with pytest.raises(InputError, match=r"a must be numbers of shapes, \(n,\), not \[0.5\]"):
+        tg.distances(shapes, [0.5], [0], device="cpu")
+    with pytest.raises(InputError, match=r"b must be numbers of shapes, \(n,\), not \[\[0\]\]"):
+        tg.distances(shapes, [0], [[0]], device="cpu")
+    none = tg.distances(shapes, [], [], device="cpu")
+    assert none.upper.shape == none.lower.shape == none.kind.shape == none.triangle_a.shape == (0,)
+    assert none.point_a.shape == none.weights_b.shape == none.normal.shape == (0, 3)

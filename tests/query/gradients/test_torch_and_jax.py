@@ -99,6 +99,23 @@ def test_torch_times_and_clearances(rng):
     assert not free.grad.any(), "zeros, not NaN"
 
 
+def test_both_differentiate_what_moves_past_an_analytic_body(rng):
+    torch, jax = torch_library(), jax_library()
+    start, way, turn = approaching(rng)
+    ball = tg.Sphere(0.7).at(displaced(np.eye(4), np.array([[0.2, -0.1, 0.1, 0.3, 0.2, 0.1]]))[0])
+    numbers = np.concatenate([way, turn])
+
+    def asked(d):
+        return times(A.moving(tg.Twist(np.tile(start, (len(d), 1, 1)), way + d[:, :3], turn + d[:, 3:])), ball)
+
+    given = torch.tensor(numbers, requires_grad=True)
+    tg.gradients.torch_time(A, ball, torch.tensor(start), given[:3], given[3:], device="cpu").backward()
+    told = np.asarray(given.grad)
+    assert least_error(told, asked, (1e-4, 1e-5)) < 1e-5 * np.linalg.norm(told)
+    slope = jax.grad(lambda x: tg.gradients.jax_time(A, ball, start, x[:3], x[3:], device="cpu"))
+    np.testing.assert_allclose(slope(numbers), told, atol=1e-9)
+
+
 def test_jax_goes_through_its_own_rotations_in_jit_and_vmap():
     jax = jax_library()
 

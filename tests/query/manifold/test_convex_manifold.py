@@ -187,6 +187,35 @@ def test_a_box_on_a_box_has_the_whole_polygon_that_they_share(rng, effort, devic
         assert len(np.unique(found.key)) == len(found)
 
 
+def test_hulls_have_the_whole_polygon_that_they_share_with_hulls_and_boxes(rng, effort, device):
+    def prism(sides: int) -> tuple[tg.ConvexMesh, np.ndarray]:
+        angles = np.sort(rng.permutation(24)[:sides]) * (np.pi / 12.0) + rng.uniform(0.0, 0.1)
+        ring = rng.uniform(0.4, 1.0) * np.column_stack([np.cos(angles), np.sin(angles), np.zeros(sides)])
+        points = np.concatenate([ring - (0.0, 0.0, 0.3), ring + (0.0, 0.0, 0.3)])
+        return tg.ConvexMesh(tg.Mesh(points, ConvexHull(points).simplices)), ring[:, :2]
+
+    compared = 0
+    for _ in range(effort(60, 10)):
+        (above, upper), (below, lower) = prism(rng.integers(3, 9)), prism(rng.integers(3, 9))
+        half = rng.uniform(0.2, 1.0, 2)
+        turn, shift, gap = rng.uniform(0.0, np.pi), rng.uniform(-0.5, 0.5, 2), rng.choice([-1e-3, 1e-6, 0.0])
+        on = above.at(pose(*shift, 0.6 + gap, turn))
+        turned = upper @ Rotation.from_rotvec([0, 0, turn]).as_matrix()[:2, :2].T + shift
+        for under, outline in (
+            (below, lower),
+            (tg.Box([*half, 0.3]), np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * half),
+        ):
+            shared = shapely.Polygon(outline).intersection(shapely.Polygon(turned))
+            if shared.area < 1e-2:
+                continue
+            compared += 1
+            found = tg.manifold(on, under, distance=0.005, device=device)
+            assert np.allclose(found.gap, gap, atol=1e-9)
+            assert np.allclose(found.normal, [0.0, 0.0, 1.0], atol=1e-9)
+            assert area_of(found.point_b) == pytest.approx(shared.area, rel=1e-6)
+    assert compared > 5
+
+
 def test_discs_cover_what_they_share_with_polygons_and_with_each_other(rng, effort, device):
     for _ in range(effort(40, 8)):
         radius, half, shift = rng.uniform(0.3, 1.0), rng.uniform(0.3, 1.2, 3), rng.uniform(-1.0, 1.0, 2)

@@ -177,8 +177,9 @@ def test_bad_arguments_are_refused_with_a_reason():
             proximity(thing, distance=0.1)
     with pytest.raises(UnsupportedError, match="of a Mesh at rest and a list of bodies is not known"):
         proximity(mesh, [mesh], distance=0.1)
-    with pytest.raises(InputError, match="at least one mesh"):
-        proximity([], distance=0.1)
+    with pytest.raises(InputError, match="distance must be a positive length"):
+        proximity([], distance=0.0)
+    assert len(proximity([], distance=0.1)) == 0  # nothing touches nothing, as in `first_contact`
     with pytest.raises(UnsupportedError, match="of a list of bodies and a Mesh at rest is not known"):
         proximity([mesh], mesh, distance=0.1)
     with pytest.raises(InputError, match="too large"):

@@ -287,7 +287,7 @@ def build_cells(
     none = wp.uint8(0)
     flag = int(0)
     lo = wp.float64(INFINITE)
-    hi = -wp.float64(INFINITE)
+    hi = -lo
     h0 = heights[v]
     h1 = heights[v + 1]
     h2 = heights[v + PAGE_SIDE]

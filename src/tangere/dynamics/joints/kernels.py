@@ -280,7 +280,7 @@ def place_joint_rows(
     j = data.item[i]
     zero = wp.float64(0.0)
     lower = wp.float64(LOWEST)
-    upper = wp.float64(HIGHEST)
+    upper = HIGHEST + zero
     jacobian_a = rows.jacobian_a[i]
     jacobian_b = rows.jacobian_b[i]
     wrong = wp.float64(0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -160,21 +161,25 @@ class Contacts:
 
 
 class DeferredContacts(Contacts):
-    """Contacts whose columns are made when one of them is first read, by `make()`."""
+    """Contacts whose columns are made when one of them is first read, by `make()`, once however many threads read."""
 
     @staticmethod
     def by(make: Callable[[], Contacts]) -> DeferredContacts:
         """The contacts that `make` will make."""
         deferred = object.__new__(DeferredContacts)
-        deferred.__dict__["_make"] = make
+        deferred.__dict__["_pending"] = Lock(), make
         return deferred
 
     def __getattr__(self, name: str) -> Any:  # asked only for what is not there
-        make = self.__dict__.get("_make")
-        if make is None or name not in Contacts.__dataclass_fields__:
+        if name not in Contacts.__dataclass_fields__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__.update(vars(make()))
-        self.__dict__.pop("_make", None)
+        pending = self.__dict__.get("_pending")
+        if pending is not None:
+            lock, make = pending
+            with lock:
+                if "_pending" in self.__dict__:  # else another thread was first
+                    self.__dict__.update(vars(make()))
+                    del self.__dict__["_pending"]
         return self.__dict__[name]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -37,18 +37,23 @@ from tangere.shape.mesh import Mesh
 _SLACK = 1e-12
 
 
-def check_solid(thing: Any, name: str) -> None:
-    """Raise unless a thing is a mesh, at rest or moving, that has an inside: closed, oriented, facing outwards."""
+def check_solid(thing: Any, name: str, asked: str = "solid=True") -> None:
+    """Raise unless a thing is a mesh, at rest or moving, that has an inside: closed, oriented, facing outwards.
+
+    Args:
+        name: of the thing.
+        asked: what it needs an inside for, in the caller's words.
+    """
     mesh = thing.shape if isinstance(thing, Moving) else thing
     if not isinstance(mesh, Mesh):
-        raise InputError(f"solid=True: {name} must be a mesh, not {described(thing)}")
+        raise InputError(f"{asked}: {name} must be a mesh, not {described(thing)}")
     if mesh.cache.get(check_solid):
         return
     told = ", ".join(f"{count} {reason}" for reason, count in _openings(mesh).items() if count)
     if told:
-        raise InputError(f"solid=True: {name}, {mesh.name!r}, has no inside ({told})")
+        raise InputError(f"{asked}: {name}, {mesh.name!r}, has no inside ({told})")
     if _faces_inwards(mesh):
-        raise InputError(f"solid=True: {name}, {mesh.name!r}, is inside out: turn its triangles round")
+        raise InputError(f"{asked}: {name}, {mesh.name!r}, is inside out: turn its triangles round")
     mesh.cache[check_solid] = True
 
 

@@ -91,8 +91,8 @@ def depth(
         (True, True)
     """
     check_accuracy(accuracy)
-    check_solid(a, "a")
-    check_solid(b, "b")
+    check_solid(a, "a", "depth")
+    check_solid(b, "b", "depth")
     warn_of_doubted_units(a, b)
     one, other = as_posed(a, time), as_posed(b, time)
     if not (one.single and other.single):

@@ -28,8 +28,8 @@ def overlap_volume(a: Mesh | Moving, b: Mesh | Moving) -> float:
         >>> round(tg.overlap_volume(box, box.at([[1, 0, 0, 1.5], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])), 9)
         2.0
     """
-    check_solid(a, "a")
-    check_solid(b, "b")
+    check_solid(a, "a", "overlap_volume")
+    check_solid(b, "b", "overlap_volume")
     with needs_extra("manifold3d", "solid"):
         import manifold3d
     one, other = (_manifold(thing, manifold3d) for thing in (a, b))

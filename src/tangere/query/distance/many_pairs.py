@@ -22,7 +22,17 @@ from tangere.query.distance.api import ROUNDING, distance, kinds_of
 from tangere.query.distance.result import Distance
 from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies, batch_size
 from tangere.query.intersection.posed import pose_of, world_corners
-from tangere.runtime import SOUND, Arrays, InputError, choose_device, described, launch, positive, using_threads
+from tangere.runtime import (
+    SOUND,
+    Arrays,
+    InputError,
+    choose_device,
+    described,
+    launch,
+    positive,
+    to_numpy,
+    using_threads,
+)
 from tangere.shape.mesh import Mesh
 
 wp.set_module_options(SOUND)
@@ -76,6 +86,8 @@ def distances(
             return mixed_distances(shapes, a, b, poses_a, poses_b, cap=cap, accuracy=accuracy, device=device)
     sides = [_bodies(shapes, which, poses, name) for which, poses, name in ((a, poses_a, "a"), (b, poses_b, "b"))]
     count = batch_size(*sides)
+    if not count:
+        return Distance(**blank(0))
     poses = np.stack([np.broadcast_to(side.motion.pose(0.0), (count, 4, 4)) for side in sides], axis=1)
     bounds = _bounds(sides, poses)
     if cap is not None:
@@ -92,10 +104,31 @@ def distances(
     return Distance(**fields)
 
 
+def numbers_of_shapes(which: Arrays, count: int, name: str) -> np.ndarray:
+    """(n,) which of `count` shapes each pair has, checked."""
+    rows = np.atleast_1d(to_numpy(which, name, None))
+    if not rows.size:
+        rows = rows.astype(np.int64)
+    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+        raise InputError(f"{name} must be numbers of shapes, (n,), not {described(which)}")
+    wrong = np.flatnonzero((rows < 0) | (rows >= count))
+    if len(wrong):
+        raise InputError(f"{name}[{wrong[0]}] is {rows[wrong[0]]} but there are {count} shapes")
+    return rows
+
+
+def blank(count: int) -> dict[str, np.ndarray]:
+    """Columns of `Distance`."""
+    columns: dict[str, np.ndarray] = {name: np.zeros(count) for name in ("lower", "upper")}
+    columns |= {name: np.zeros((count, 3)) for name in ("point_a", "point_b", "normal", "weights_a", "weights_b")}
+    columns |= {name: np.full(count, -1, np.int32) for name in ("triangle_a", "triangle_b")}
+    return columns | {"kind": np.zeros(count, np.uint8)}
+
+
 def _bodies(shapes: Sequence[Mesh], which: Arrays, poses: Arrays | None, name: str) -> MovingBodies:
     if isinstance(shapes, Mesh) or not all(isinstance(shape, Mesh) for shape in shapes):
         raise InputError(f"shapes must be a list of meshes, not {described(shapes)}")
-    rows = np.atleast_1d(np.asarray(which))
+    rows = numbers_of_shapes(which, len(shapes), name)
     places = None if poses is None else as_poses(poses, f"poses_{name}")
     if places is not None and places.shape[:-2] not in ((), rows.shape):
         raise InputError(f"poses_{name} must be one, or one for each of {len(rows)} pairs, not {places.shape}")

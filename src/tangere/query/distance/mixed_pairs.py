@@ -18,7 +18,7 @@ from tangere.query.contacts.record import Kind
 from tangere.query.dispatch import TERRAIN, kind_of
 from tangere.query.distance.api import distance
 from tangere.query.distance.convex.bodies import convex_kind
-from tangere.query.distance.many_pairs import distances
+from tangere.query.distance.many_pairs import blank, distances, numbers_of_shapes
 from tangere.query.distance.result import Distance
 from tangere.runtime import Arrays, InputError, UnsupportedError, described, to_numpy
 from tangere.shape.analytic import Analytic
@@ -47,7 +47,7 @@ def mixed_distances(
     for row in range(count):
         pair = tuple(families[side.rows[row]] for side in sides)
         groups.setdefault("meshes" if all(key[0] == "mesh" for key in pair) else pair, []).append(row)
-    columns = _blank(count)
+    columns = blank(count)
     for key, members in groups.items():
         rows = np.array(members)
         if key == "meshes":
@@ -72,11 +72,7 @@ class PlacedShapes:
     """Which shape each pair has on one side, and where it is."""
 
     def __init__(self, things: Sequence[Any], which: Arrays, poses: Arrays | None, name: str) -> None:
-        self.rows = np.atleast_1d(to_numpy(which, name, None))
-        if self.rows.ndim != 1 or not np.issubdtype(self.rows.dtype, np.integer):
-            raise InputError(f"{name} must be numbers of shapes, (n,), not {described(which)}")
-        if len(self.rows) and not (self.rows.min() >= 0 and self.rows.max() < len(things)):
-            raise InputError(f"{name} must be numbers of the {len(things)} shapes, not {described(which)}")
+        self.rows = numbers_of_shapes(which, len(things), name)
         places = np.eye(4) if poses is None else as_poses(poses, f"poses_{name}")
         if places.shape[:-2] not in ((), self.rows.shape):
             raise InputError(f"poses_{name} must be one, or one for each of {len(self.rows)} pairs, not {places.shape}")
@@ -136,11 +132,3 @@ def _of_family(a: Any, b: Any, device: Any) -> Distance:
     for name in ("point", "triangle", "weights"):
         turned |= {f"{name}_a": getattr(found, f"{name}_b"), f"{name}_b": getattr(found, f"{name}_a")}
     return Distance(**turned, normal=-found.normal)
-
-
-def _blank(count: int) -> dict[str, np.ndarray]:
-    """Columns of `Distance`."""
-    columns: dict[str, np.ndarray] = {name: np.zeros(count) for name in ("lower", "upper")}
-    columns |= {name: np.zeros((count, 3)) for name in ("point_a", "point_b", "normal", "weights_a", "weights_b")}
-    columns |= {name: np.full(count, -1, np.int32) for name in ("triangle_a", "triangle_b")}
-    return columns | {"kind": np.zeros(count, np.uint8)}

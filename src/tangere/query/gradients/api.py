@@ -5,9 +5,9 @@ Method:   the features that the answer names are held: the distance of two bodie
           points does, along the normal. The time of a contact changes as the gap there does, over the speed at which it
           closes. The least clearance changes as the distance does at the time where it is least. Times are sharpened
           first (`approach`), for answers are exact to a tolerance only.
-Sound:    where the nearest features are the only ones (`ties`) these are the derivatives, up to rounding; where they
-          are not, or bodies graze, start in contact or stay free, `status` says so. That two *times* are equally near
-          is not looked for.
+Sound:    where the nearest features are the only ones (`ties`) these are the derivatives, up to rounding; beside
+          cylinders and cones up to 1e-4, the root of what their distances are exact to. Where they are not, or bodies
+          graze, start in contact or stay free, `status` says so. That two *times* are equally near is not looked for.
 Known as: envelope theorem (Danskin 1967); implicit function theorem for event times; the saltation term of hybrid
           systems begins with the latter.
 """

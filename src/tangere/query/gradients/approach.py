@@ -17,6 +17,7 @@ import warp as wp
 from tangere.motion import Linear, Rest
 from tangere.query.distance.api import Distance, distance
 from tangere.query.intersection.posed import as_posed
+from tangere.runtime import to_numpy
 from tangere.shape import Moving
 from tangere.shape.analytic import HULL, Analytic
 from tangere.shape.mesh import Mesh
@@ -80,7 +81,8 @@ class Approach:
         }
         points = columns["point_a"], columns["point_b"]
         faces = columns["triangle_a"], columns["triangle_b"]
-        shares = tuple(np.nan_to_num(columns[name]) for name in ("weights_a", "weights_b"))
+        told = columns["weights_a"], columns["weights_b"]
+        shares = tuple(map(_shares, posed, points, faces, told))
         normal = np.nan_to_num(columns["normal"])
         velocities = [
             _velocity(body, times, *given) for body, *given in zip((self.a, self.b), points, faces, shares, strict=True)
@@ -94,7 +96,7 @@ class Approach:
             points,
             normal,
             faces,
-            (shares[0], shares[1]),
+            shares,
             columns["kind"],
             np.einsum("ni,ni->n", normal, against),
             np.linalg.norm(against, axis=1),
@@ -166,12 +168,48 @@ def extent_of(shape: Mesh | Analytic) -> float:
 
 
 def _posed(body: Mesh | Analytic | Moving, at: Any) -> tuple[Any, np.ndarray]:
-    """A body, and the poses of the frame that moves it."""
+    """A body, and the poses of the frame that moves it; of one at rest its own."""
     shape = _shape(body)
     if isinstance(shape, Mesh):
         posed = as_posed(body, at)  # pyright: ignore[reportArgumentType]
         return posed.mesh, posed.poses
-    return shape, (body.motion.pose(at) if isinstance(body, Moving) else np.eye(4)).reshape(-1, 4, 4)
+    if isinstance(body, Moving):
+        return shape, body.motion.pose(at).reshape(-1, 4, 4)
+    return Analytic.joined([shape]), to_numpy(shape.poses, "poses")
+
+
+def _shares(
+    posed: tuple[Mesh | Analytic, np.ndarray], points: np.ndarray, faces: np.ndarray, told: np.ndarray
+) -> np.ndarray:
+    """(n, 3) of the corners of a mesh's triangles in its nearest points; beside an analytic body they are not told."""
+    shape, poses = posed
+    shares = np.nan_to_num(told)
+    rows = np.flatnonzero((faces >= 0) & np.isnan(told).any(axis=1) & np.isfinite(points).all(axis=1))
+    if isinstance(shape, Mesh) and len(rows):
+        poses = np.broadcast_to(poses, (len(points), 4, 4))[rows]
+        own = np.einsum("nji,nj->ni", poses[:, :3, :3], points[rows] - poses[:, :3, 3])
+        shares[rows] = shares_of(own, shape.vertices[shape.faces[faces[rows]]])
+    return shares
+
+
+def shares_of(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """(n, 3) of the corners of triangles, (n, 3, 3), in the points of theirs that are nearest to points, (n, 3)."""
+    choices = []
+    sides = corners[:, 1:] - corners[:, :1]
+    within = np.einsum("nik,ni->nk", np.linalg.pinv(sides), points - corners[:, 0])
+    choices.append(np.column_stack([1.0 - within.sum(axis=1), within]))
+    for one, other in ((0, 1), (1, 2), (2, 0)):  # of triangles without an area, and by rounding outside
+        way = corners[:, other] - corners[:, one]
+        length = np.einsum("ni,ni->n", way, way)
+        along = np.einsum("ni,ni->n", way, points - corners[:, one])
+        part = np.clip(np.divide(along, length, out=np.zeros(len(way)), where=length > 0.0), 0.0, 1.0)
+        on_side = np.zeros((len(way), 3))
+        on_side[:, one], on_side[:, other] = 1.0 - part, part
+        choices.append(on_side)
+    table = np.stack(choices, axis=1)
+    missed = np.linalg.norm(np.einsum("nck,nki->nci", table, corners) - points[:, None], axis=2)
+    missed[(table < 0.0).any(axis=2)] = np.inf
+    return table[np.arange(len(points)), missed.argmin(axis=1)]
 
 
 def _velocity(

@@ -37,7 +37,8 @@ class BodyGradients:
     """By what moves one of the two bodies. Of n answers every array has n in front.
 
     Six numbers of a pose are a displacement of the body's origin and a rotation vector, both in the world and applied
-    to the pose as it is: p + v, exp(w) R. What a body's motion does not have is None.
+    to the pose as it is: p + v, exp(w) R. Of an analytic body at rest that is the pose it was put `at`; one that moves
+    is in the frame of its motion, where it was put, and goes with that. What a body's motion does not have is None.
     """
 
     body: Mesh | Analytic | Moving

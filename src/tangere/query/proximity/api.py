@@ -72,6 +72,8 @@ def proximity(
     checked_distance(distance)
     a = list(a) if kind_of(a) == BODIES else a
     things = a if isinstance(a, list) else [a]
+    if b is None and not things:
+        return Contacts()
     if not all(isinstance(thing, Mesh) for thing in (things if b is None else [a, b])):
         if exclude is not None or broad_phase != "tree":
             raise InputError("exclude and broad_phase are for meshes at rest: other things are compared as a whole")

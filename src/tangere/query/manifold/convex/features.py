@@ -258,7 +258,7 @@ def _hull(
                 most = here
                 corner = k
         best = int(-1)
-        least = real(FLAT_ANGLE)
+        least = FLAT_ANGLE + _ZERO
         for k in range(h.edges.shape[0]):
             if s.first + h.edges[k][0] == corner or s.first + h.edges[k][1] == corner:
                 way = points[s.first + h.edges[k][1]] - points[s.first + h.edges[k][0]]

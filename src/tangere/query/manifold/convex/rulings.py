@@ -33,6 +33,7 @@ _FAR = wp.constant(real(1.0e300))
 _TURN = wp.constant(real(6.283185307179586))
 #: Of the first look round a circle, and of the golden sections at each of its valleys.
 _LOOKS = wp.constant(48)
+_LOOK = wp.constant(real(6.283185307179586 / 48.0))
 _SECTIONS = wp.constant(46)
 _GOLDEN = wp.constant(real(0.6180339887498949))
 #: Corners of a face are looked for along directions that lean by this much: their reach is less by this part.
@@ -104,7 +105,7 @@ def ruling_of(kind_a: int, kind_b: int) -> wp.Function:
                     out = _TWO * body.half[2] / slope
                 e = across(axis)
                 f = wp.cross(axis, e)
-                step = _TURN / real(_LOOKS)
+                step = _LOOK + _ZERO
                 before = reach(a, points_a, b, points_b, rotation, offset, up * axis + out * along(e, f, -step))
                 here = reach(a, points_a, b, points_b, rotation, offset, up * axis + out * e)
                 k = int(0)
