@@ -84,14 +84,12 @@ def ears(topology: Topology) -> np.ndarray:
 def build_patches(
     tree: LinearTree,
     assembly: AssembledBodies,
-    near: tuple[np.ndarray, np.ndarray, np.ndarray, float],
     per_feature: bool,
     spare: int = 0,
 ) -> PatchLists:
     """The lists of all patches.
 
     Args:
-        near: as `Patches` finds it: edges, places of faces, distances, reach.
         per_feature: whether a thread searches for one feature, else for those of a patch.
         spare: clusters to come after those of the tree (`LinearTree.with_room`), four to a patch without certificate.
     """
@@ -122,8 +120,8 @@ def build_patches(
     place_of_vertex[items.ravel()] = np.repeat(np.arange(len(items)), 3)
     place_of_edge = np.concatenate([place_of_edge, place_of_vertex[ears(topology)]])
     patch_of_edge = patch_of_place[place_of_edge]
-    clearance = _clearances(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
-    clearance[mixed] = 0.0
+    ends = assembly.rest_mesh.vertices[topology.edges]
+    reach = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean())
     more = spare // CLUSTERS_OF_SPARE
 
     def later(array: np.ndarray) -> np.ndarray:
@@ -139,7 +137,7 @@ def build_patches(
         rest=rest,
         duals=later(duals),
         tangents=later(tangents),
-        clearance=later(clearance),
+        clearance=later(np.where(mixed, 0.0, reach)),
     )
 
     interleaved = np.argsort(np.arange(len(node)) // RUN % RUNS, kind="stable")
@@ -190,7 +188,7 @@ def build_patches(
         octet_offsets=on_device(_offsets(octet_patch, patches)),
         octets=on_device(octets, wp.vec2i),
         at_rest=reference,
-        reach=near[3],
+        reach=reach,
         edge_offsets=on_device(_offsets(patch_of_edge, patches)),
         patch_edges=on_device(np.argsort(patch_of_edge, kind="stable")),
         edges=members(cluster_of_place[place_of_edge], EDGES_OF_CLUSTER),
@@ -280,16 +278,6 @@ def _maps(patch, vertex, whole, count) -> tuple[np.ndarray, np.ndarray, np.ndarr
     inverse[:, 0] = 0.0
     duals = np.einsum("pik,pk,pjk->pij", axes, inverse, axes)
     return rest, duals, np.stack([one, other, normal], axis=1)
-
-
-def _clearances(near, patch_of_edge, patch, cluster, cluster_of_place, clusters, count) -> np.ndarray:
-    edge, place, distance, reach = near
-    known = patch.astype(np.int64) * clusters + cluster
-    keys = patch_of_edge[edge].astype(np.int64) * clusters + cluster_of_place[place]
-    mine = np.isin(keys, known)
-    clearance = np.full(count, reach)
-    np.minimum.at(clearance, patch_of_edge[edge[mine]], distance[mine])
-    return clearance
 
 
 def _offsets(owner: np.ndarray, count: int) -> np.ndarray:
