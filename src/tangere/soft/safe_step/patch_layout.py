@@ -107,7 +107,7 @@ def build_patches(
     reached = _reached(items, patch_of_place, len(node), topology)
     patch, cluster = _clusters_around(reached, items, cluster_of_place, body, node, first, mixed)
     octet_patch, octets = _in_octets(patch, cluster)
-    vertex_patch, vertex = _vertices_of(patch, cluster, items, cluster_of_place)
+    vertex_patch, vertex = _vertices_of(patch, cluster, items, cluster_of_place, len(node))
     ours = patch_of_place.repeat(3) * topology.vertex_count + items.ravel()
     own = np.isin(vertex_patch * topology.vertex_count + vertex, ours)
     rest, duals, tangents = _maps(vertex_patch, vertex, assembly.rest_mesh, len(node))
@@ -251,15 +251,17 @@ def _in_octets(patch: np.ndarray, cluster: np.ndarray) -> tuple[np.ndarray, np.n
     return keys // groups, np.stack([keys % groups, masks], axis=1)
 
 
-def _vertices_of(patch, cluster, items, cluster_of_place) -> tuple[np.ndarray, np.ndarray]:
+def _vertices_of(patch, cluster, items, cluster_of_place, patches) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (patch, vertex), rising: the vertices of the clusters."""
-    begin = np.searchsorted(cluster_of_place, cluster)
-    size = np.searchsorted(cluster_of_place, cluster, side="right") - begin
-    row = np.repeat(np.arange(len(cluster)), size)
-    place = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
-    count = int(items.max()) + 1
-    keys = np.unique(np.repeat(patch[row], 3).astype(np.int64) * count + items[place].ravel())
-    return keys // count, keys % count
+    from scipy.sparse import csr_matrix
+
+    clusters = int(cluster_of_place[-1]) + 1
+    ones = np.ones(len(patch), np.int32), np.ones(items.size, np.int32)
+    around = csr_matrix((ones[0], (patch, cluster)), shape=(patches, clusters))
+    offsets = 3 * np.searchsorted(cluster_of_place, np.arange(clusters + 1))
+    found = around @ csr_matrix((ones[1], items.ravel(), offsets), shape=(clusters, int(items.max()) + 1))
+    found.sort_indices()
+    return np.repeat(np.arange(patches), np.diff(found.indptr)), found.indices
 
 
 def _maps(patch, vertex, whole, count) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
