@@ -130,12 +130,14 @@ def _sheet_elements(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _summed(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, count: int) -> tuple[Adjacency, np.ndarray]:
-    """Entries off the diagonal, those at one place added, by rows; entries that cancel keep their place."""
-    off = rows != columns
-    places, first = np.unique(rows[off].astype(np.int64) * count + columns[off], return_inverse=True)
-    weights = np.bincount(first.ravel(), values[off], len(places))
+    """Entries of a symmetric matrix off the diagonal, those at one place added, by rows; what cancels stays."""
+    above = rows < columns
+    places, first = np.unique(rows[above].astype(np.int64) * count + columns[above], return_inverse=True)
+    weights = np.bincount(first.ravel(), values[above], len(places))
     rows, columns = np.divmod(places, count)
-    return Adjacency(_offsets(rows, count), columns.astype(np.int32)), weights
+    order = np.argsort(np.concatenate([places, columns * count + rows]))
+    both = np.concatenate([rows, columns])[order], np.concatenate([columns, rows])[order]
+    return Adjacency(_offsets(both[0], count), both[1].astype(np.int32)), weights[order % max(len(places), 1)]
 
 
 def _offsets(items: np.ndarray, count: int) -> np.ndarray:
