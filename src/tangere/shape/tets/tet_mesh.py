@@ -204,7 +204,8 @@ def _oriented(vertices: np.ndarray, tets: Arrays, name: str) -> dict[str, np.nda
     array = array.astype(np.int32)
     volumes = _volumes(vertices, array)
     corners = vertices[array]
-    longest = np.linalg.norm(corners[:, _EDGES[:, 0]] - corners[:, _EDGES[:, 1]], axis=2).max(axis=1)
+    edges = corners[:, _EDGES[:, 0]] - corners[:, _EDGES[:, 1]]
+    longest = np.sqrt(np.einsum("mei,mei->me", edges, edges).max(axis=1))
     flat = ~(np.abs(volumes) > _FLAT * longest**3)
     if flat.any():
         raise InputError(f"TetMesh {name!r}: tetrahedron {int(np.argmax(flat))} has no volume")
