@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import trimesh
 import warp as wp
 
 from tangere.query.first_contact import edge_edge, vertex_face
 from tangere.runtime import choose_device
 from tangere.shape import generate
+from tangere.shape.tets import solid_block
 from tangere.soft import Body
 from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.patches import Patches
@@ -65,6 +67,60 @@ def test_in_a_certified_patch_no_edge_meets_a_face_around_it(mesh, rng, effort):
                 seen += len(quads)
     assert seen > 1000
     assert refused > 0  # rough motions are not waved through
+
+
+@pytest.mark.parametrize("per_feature", [False, True], ids=["simd", "per feature"])
+@pytest.mark.parametrize("growing", [False, True])
+def test_clearances_are_least_distances_at_rest(rng, growing, per_feature):
+    """Of every edge of a patch and every face around it that share no vertex, by exact queries of points and edges."""
+    flat = generate.sheet(220, size=(2.0, 2.0))
+    sheet = flat.replace(vertices=flat.vertices + 0.02 * rng.standard_normal(flat.vertices.shape))
+    bodies = [Body(solid_block((4, 3, 2)), cuttable=True), Body(sheet)]
+    assembly = AssembledBodies.of(bodies, choose_device("cpu"), growing=growing)
+    patches = Patches(assembly, per_feature=per_feature)
+    lists, tree, x = patches.lists, patches.tree, assembly.rest_mesh.vertices
+    offsets, around = lists.cluster_offsets.numpy(), lists.clusters.numpy()
+    first, last, nodes, items = (a.numpy() for a in (tree.first, tree.last, tree.clusters, tree.items))
+    edge_offsets, edges = lists.edge_offsets.numpy(), patches.edges.numpy()[lists.patch_edges.numpy()]
+    clearance, known = lists.at_rest.clearance.numpy(), 0
+    for p in np.flatnonzero(clearance > 0.0):
+        rows = [np.arange(first[n], last[n] + 1) for n in nodes[around[offsets[p] : offsets[p + 1]]]]
+        faces, own = items[np.concatenate(rows)], edges[edge_offsets[p] : edge_offsets[p + 1]]
+        e, f = (grid.ravel() for grid in np.meshgrid(np.arange(len(own)), np.arange(len(faces)), indexing="ij"))
+        apart = ~(own[e][:, :, None] == faces[f][:, None, :]).any(axis=(1, 2))
+        least = distances(x[own[e[apart]]], x[faces[f[apart]]]).min(initial=lists.reach)
+        assert clearance[p] <= least
+        assert clearance[p] == pytest.approx(least, rel=1e-8)
+        known += 1
+    assert known >= 10
+
+
+def distances(edges: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Of edges (n, 2, 3) that meet no face (n, 3, 3) of the same row: the least over their ends and all edges."""
+    ends = [trimesh.triangles.closest_point(faces, edges[:, k]) - edges[:, k] for k in range(2)]
+    found = [np.linalg.norm(way, axis=1) for way in ends]
+    for k in range(3):
+        found.append(segment_distances(edges, faces[:, [k, (k + 1) % 3]]))
+    return np.min(found, axis=0)
+
+
+def segment_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Between segments (n, 2, 3): where the lines are nearest if that is within both, else from an end."""
+
+    def from_ends(points: np.ndarray, segments: np.ndarray) -> np.ndarray:
+        along = segments[:, 1] - segments[:, 0]
+        length = np.maximum(np.einsum("ij,ij->i", along, along), 1e-300)
+        part = np.clip(np.einsum("ij,ij->i", points - segments[:, 0], along) / length, 0.0, 1.0)
+        return np.linalg.norm(segments[:, 0] + part[:, None] * along - points, axis=1)
+
+    found = np.min([from_ends(a[:, k], b) for a, b in ((one, other), (other, one)) for k in range(2)], axis=0)
+    u, v, w = one[:, 1] - one[:, 0], other[:, 1] - other[:, 0], one[:, 0] - other[:, 0]
+    uu, vv, uv, uw, vw = (np.einsum("ij,ij->i", a, b) for a, b in ((u, u), (v, v), (u, v), (u, w), (v, w)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s, t = (uv * vw - vv * uw) / (uu * vv - uv * uv), (uu * vw - uv * uw) / (uu * vv - uv * uv)
+        inside = (s >= 0.0) & (s <= 1.0) & (t >= 0.0) & (t <= 1.0)
+        between = np.linalg.norm(w + s[:, None] * u - t[:, None] * v, axis=1)
+    return np.where(inside, np.minimum(found, between), found)
 
 
 def test_rigid_motions_are_certified_and_nearly_all_stretches(rng):

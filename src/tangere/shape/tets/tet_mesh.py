@@ -65,7 +65,7 @@ class TetMesh:
 
     def __init__(self, vertices: Arrays, tets: Arrays, *, name: str = "solid") -> None:
         positions = _checked_vertices(vertices, name)
-        self.__dict__.update(vertices=positions, tets=_oriented(positions, tets, name), name=name)
+        self.__dict__.update(vertices=positions, name=name, **_oriented(positions, tets, name))
 
     def __setattr__(self, key: str, value: object) -> None:
         raise AttributeError(f"TetMesh is immutable: use at() instead of setting {key!r}")
@@ -188,7 +188,8 @@ def _checked_vertices(vertices: Arrays, name: str) -> np.ndarray:
     return read_only_copy(array, np.float64)
 
 
-def _oriented(vertices: np.ndarray, tets: Arrays, name: str) -> np.ndarray:
+def _oriented(vertices: np.ndarray, tets: Arrays, name: str) -> dict[str, np.ndarray]:
+    """The tetrahedra, turned where they have to be, and if none has their volumes."""
     array = to_numpy(tets, f"TetMesh {name!r}: tets", dtype=None)
     if array.ndim != 2 or array.shape[1] != 4 or not len(array):
         raise InputError(f"TetMesh {name!r}: tets must have shape (m, 4), not {array.shape}")
@@ -203,13 +204,16 @@ def _oriented(vertices: np.ndarray, tets: Arrays, name: str) -> np.ndarray:
     array = array.astype(np.int32)
     volumes = _volumes(vertices, array)
     corners = vertices[array]
-    longest = np.linalg.norm(corners[:, _EDGES[:, 0]] - corners[:, _EDGES[:, 1]], axis=2).max(axis=1)
+    edges = corners[:, _EDGES[:, 0]] - corners[:, _EDGES[:, 1]]
+    longest = np.sqrt(np.einsum("mei,mei->me", edges, edges).max(axis=1))
     flat = ~(np.abs(volumes) > _FLAT * longest**3)
     if flat.any():
         raise InputError(f"TetMesh {name!r}: tetrahedron {int(np.argmax(flat))} has no volume")
     turned = volumes < 0.0
+    if not turned.any():
+        return {"tets": read_only(array), "volumes": read_only(volumes)}
     array[turned] = array[turned][:, [0, 2, 1, 3]]
-    return read_only(array)
+    return {"tets": read_only(array)}
 
 
 def _volumes(vertices: np.ndarray, tets: np.ndarray) -> np.ndarray:

@@ -279,7 +279,7 @@ class CutBody:
         bodies, corners, part = {}, self.complex.corners, self._part
         of_numbers = {number: own for own, number in self.numbers.items()}
         for number, body, seen, _ in self.shapes(fixed):
-            used = np.unique(corners[part == of_numbers[number]])
+            used = _used(corners[part == of_numbers[number]], len(dof_body))
             dof_body[used], dof_place[used] = number, np.arange(len(used))
             vertex_body[seen], vertex_place[seen] = number, np.arange(len(seen))
             bodies[number] = body
@@ -305,7 +305,7 @@ class CutBody:
         dofs, facets = self.surface_dofs, self._wall_facets(triangles, owners, walls)
         owners = owners >> 2
         insets = self.insets(len(dofs))[: len(dofs)]
-        seen = np.unique(triangles)
+        seen = _used(triangles, len(dofs))
         carriers, weights = inset_carriers(facets, seen, dofs, rest, corners, 0.5 * self.kerf, insets)
         at_wall = np.zeros(len(dofs), bool)
         at_wall[facets.corners] = True
@@ -314,7 +314,7 @@ class CutBody:
         dof_place, vertex_place = np.zeros(len(rest), np.int64), np.zeros(len(dofs), np.int64)
         for own, number in self.numbers.items():
             mine, ours = part == own, part[owners] == own
-            used, seen = np.unique(corners[mine]), np.unique(triangles[ours])
+            used, seen = _used(corners[mine], len(rest)), _used(triangles[ours], len(dofs))
             dof_place[used], vertex_place[seen] = np.arange(len(used)), np.arange(len(seen))
             surface = Mesh(points[seen], vertex_place[triangles[ours]], name=name)
             shape = TetMesh(rest[used], dof_place[corners[mine]], name=name) if self.surface is not None else None
@@ -421,6 +421,13 @@ class CutBody:
         inward = (across - a) - np.einsum("ij,ij->i", across - a, along)[:, None] * along
         length = np.linalg.norm(b - a, axis=1, keepdims=True) / np.linalg.norm(inward, axis=1, keepdims=True)
         return WallFacets(ends, -inward * length, owner)
+
+
+def _used(simplices: np.ndarray, count: int) -> np.ndarray:
+    """Which of so many vertices some simplices have, rising."""
+    mask = np.zeros(count, bool)
+    mask[simplices] = True
+    return np.flatnonzero(mask)
 
 
 def _divided(line: np.ndarray, pieces: np.ndarray) -> np.ndarray:

@@ -82,10 +82,11 @@ def _sheet_matrix(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _stiffness(elements: np.ndarray, gradients: np.ndarray, scale: np.ndarray):
-    """Entries scale (g_a . g_b) of the matrix that belongs to scale/2 |F|^2."""
-    products = scale[:, None, None] * np.einsum("mai,mbi->mab", gradients, gradients)
-    count = elements.shape[1]
-    return np.repeat(elements, count, axis=1).ravel(), np.tile(elements, (1, count)).ravel(), products.ravel()
+    """Entries scale (g_a . g_b) of the matrix that belongs to scale/2 |F|^2, those above its diagonal."""
+    one, other = np.triu_indices(elements.shape[1], 1)
+    products = scale[:, None] * np.einsum("mki,mki->mk", gradients[:, one], gradients[:, other])
+    first, second = elements[:, one], elements[:, other]
+    return np.minimum(first, second).ravel(), np.maximum(first, second).ravel(), products.ravel()
 
 
 def _bending_matrix(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -130,12 +131,14 @@ def _sheet_elements(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _summed(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, count: int) -> tuple[Adjacency, np.ndarray]:
-    """Entries off the diagonal, those at one place added, by rows; entries that cancel keep their place."""
-    off = rows != columns
-    places, first = np.unique(rows[off].astype(np.int64) * count + columns[off], return_inverse=True)
-    weights = np.bincount(first.ravel(), values[off], len(places))
+    """A symmetric matrix off its diagonal, by rows, from what is above it; what is at one place is added, and stays."""
+    above = rows < columns  # two triangles on the same three vertices bend at a vertex and itself
+    places, first = np.unique(rows[above].astype(np.int64) * count + columns[above], return_inverse=True)
+    weights = np.bincount(first.ravel(), values[above], len(places))
     rows, columns = np.divmod(places, count)
-    return Adjacency(_offsets(rows, count), columns.astype(np.int32)), weights
+    order = np.argsort(np.concatenate([places, columns * count + rows]))
+    both = np.concatenate([rows, columns])[order], np.concatenate([columns, rows])[order]
+    return Adjacency(_offsets(both[0], count), both[1].astype(np.int32)), weights[order % max(len(places), 1)]
 
 
 def _offsets(items: np.ndarray, count: int) -> np.ndarray:

@@ -26,7 +26,13 @@ import warp as wp
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import SOUND, launch
 from tangere.soft.model.assembled_bodies import CLOSED, struct_of
-from tangere.soft.safe_step.cpu.patch_renewal import CORNERS, PatchFeatures, RenewalState, renew_references
+from tangere.soft.safe_step.cpu.patch_renewal import (
+    CORNERS,
+    PatchFeatures,
+    RenewalState,
+    find_clearances,
+    renew_references,
+)
 from tangere.soft.safe_step.cpu.simd_smoothness import AS_BEFORE, FROM_END, UNKNOWN, simd_certify
 from tangere.soft.safe_step.patch_layout import PatchLists, PatchReference
 from tangere.soft.safe_step.smoothness import is_certified, needs_check
@@ -40,8 +46,11 @@ GRAIN = 32
 class Certificates:
     """Says which patches are apart from their surroundings, 1 for those that are."""
 
-    def __init__(self, tree: LinearTree, lists: PatchLists, edges: wp.array, per_feature: bool) -> None:
-        """`per_feature`: patches are certified by a thread each, as on CUDA."""
+    def __init__(self, tree: LinearTree, lists: PatchLists, edges: wp.array, rest: wp.array, per_feature: bool) -> None:
+        """Finds how far patches are from what is around them at `rest`, which `lists.at_rest` says from then on.
+
+        `per_feature`: patches are certified by a thread each, as on CUDA.
+        """
         device = edges.device
         assert device is not None
         self._device, self._lists = device, lists
@@ -50,31 +59,20 @@ class Certificates:
         #: Arrays, the places in them that have changed, and what was there; None: nobody will ask.
         self._changes: list[tuple[wp.array, Any, np.ndarray]] | None = None
         self._reference: PatchReference | None = None  #: how they lay when they were last compared anew (CPU)
+        features, kept = _renewal_of(tree, lists, edges)
+        host = wp.get_device("cpu")
+        clearance = lists.at_rest.clearance.to(host)
+        launch(find_clearances, lists.count, [features, rest.to(host), kept], [clearance], device=host, grain=GRAIN)
+        if device.is_cuda:
+            wp.copy(lists.at_rest.clearance, clearance)
         if per_feature:
             return
-        kept = {name: getattr(lists.at_rest, name) for name in ("offsets", "vertices", "own")}
+        self._features, self._kept = features, kept
+        same = {name: getattr(lists.at_rest, name) for name in ("offsets", "vertices", "own")}
         renewed = {name: wp.clone(getattr(lists.at_rest, name)) for name in ("rest", "duals", "tangents", "clearance")}
-        self._reference = struct_of(PatchReference, device, **kept, **renewed)
+        self._reference = struct_of(PatchReference, device, **same, **renewed)
         self._maps = wp.zeros((2, lists.count), dtype=wp.mat33d, device=device)
         self._errors = wp.zeros((2, lists.count), dtype=wp.vec2d, device=device)
-        self._kept: RenewalState = struct_of(
-            RenewalState,
-            device,
-            nearest=np.full((lists.count, 2), -1),
-            wait=np.zeros(lists.count),
-            middles=wp.empty(len(edges), dtype=wp.vec4d, device=device),
-            faces=wp.empty((lists.count, CORNERS), dtype=wp.float64, device=device),
-        )
-        of_patches = ("cluster_offsets", "clusters", "edge_offsets", "patch_edges", "reach")
-        of_tree = {name: getattr(tree, name) for name in ("first", "last", "items", "corners")}
-        self._features: PatchFeatures = struct_of(
-            PatchFeatures,
-            device,
-            **{name: getattr(lists, name) for name in of_patches},
-            **of_tree,
-            nodes=tree.clusters,
-            edges=edges,
-        )
 
     def certify_each(
         self, start: wp.array, end: wp.array, least: float, changed: wp.array, wanted: wp.array
@@ -157,6 +155,31 @@ class Certificates:
         inputs = [traits, lists.at_rest, positions]
         launch(_near_rest, lists.count, inputs, [self._near], device=self._device, grain=GRAIN)
         return self._near
+
+
+def _renewal_of(tree: LinearTree, lists: PatchLists, edges: wp.array) -> tuple[PatchFeatures, RenewalState]:
+    """What is needed to find how far patches are from what is around them, on the host."""
+    host = wp.get_device("cpu")
+    of_patches = ("cluster_offsets", "clusters", "edge_offsets", "patch_edges")
+    of_tree = ("first", "last", "items", "corners")
+    features: PatchFeatures = struct_of(
+        PatchFeatures,
+        host,
+        **{name: getattr(lists, name).to(host) for name in of_patches},
+        **{name: getattr(tree, name).to(host) for name in of_tree},
+        reach=lists.reach,
+        nodes=tree.clusters.to(host),
+        edges=edges.to(host),
+    )
+    kept: RenewalState = struct_of(
+        RenewalState,
+        host,
+        nearest=np.full((lists.count, 2), -1),
+        wait=np.zeros(lists.count),
+        middles=wp.empty(len(edges), dtype=wp.vec4d, device=host),
+        faces=wp.empty((lists.count, CORNERS), dtype=wp.float64, device=host),
+    )
+    return features, kept
 
 
 @wp.kernel

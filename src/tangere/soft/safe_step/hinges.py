@@ -56,8 +56,9 @@ def hinged_edges(topology: Topology) -> np.ndarray:
     apart = j != k
     ends = np.concatenate([np.stack([p, j, q, k], axis=1)[apart], np.stack([q, j, p, k], axis=1)[apart]])
     pairs = np.sort(np.stack([_numbers(topology, ends[:, :2]), _numbers(topology, ends[:, 2:])], axis=1), axis=1)
-    pairs = np.unique(pairs, axis=0)
-    return pairs[_covered(topology, *pairs.T) & _covered(topology, *pairs.T[::-1])].astype(np.int32)
+    pairs = pairs[_covered(topology, *pairs.T)]
+    pairs = pairs[_covered(topology, *pairs.T[::-1])]  # few are left, and none of ordinary surfaces
+    return np.unique(pairs, axis=0).astype(np.int32)
 
 
 def _hinges(topology: Topology) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -84,14 +84,12 @@ def ears(topology: Topology) -> np.ndarray:
 def build_patches(
     tree: LinearTree,
     assembly: AssembledBodies,
-    near: tuple[np.ndarray, np.ndarray, np.ndarray, float],
     per_feature: bool,
     spare: int = 0,
 ) -> PatchLists:
     """The lists of all patches.
 
     Args:
-        near: as `Patches` finds it: edges, places of faces, distances, reach.
         per_feature: whether a thread searches for one feature, else for those of a patch.
         spare: clusters to come after those of the tree (`LinearTree.with_room`), four to a patch without certificate.
     """
@@ -109,7 +107,7 @@ def build_patches(
     reached = _reached(items, patch_of_place, len(node), topology)
     patch, cluster = _clusters_around(reached, items, cluster_of_place, body, node, first, mixed)
     octet_patch, octets = _in_octets(patch, cluster)
-    vertex_patch, vertex = _vertices_of(patch, cluster, items, cluster_of_place)
+    vertex_patch, vertex = _vertices_of(patch, cluster, items, cluster_of_place, len(node))
     ours = patch_of_place.repeat(3) * topology.vertex_count + items.ravel()
     own = np.isin(vertex_patch * topology.vertex_count + vertex, ours)
     rest, duals, tangents = _maps(vertex_patch, vertex, assembly.rest_mesh, len(node))
@@ -122,8 +120,8 @@ def build_patches(
     place_of_vertex[items.ravel()] = np.repeat(np.arange(len(items)), 3)
     place_of_edge = np.concatenate([place_of_edge, place_of_vertex[ears(topology)]])
     patch_of_edge = patch_of_place[place_of_edge]
-    clearance = _clearances(near, patch_of_edge, patch, cluster, cluster_of_place, len(clusters), len(node))
-    clearance[mixed] = 0.0
+    ends = assembly.rest_mesh.vertices[topology.edges]
+    reach = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean())
     more = spare // CLUSTERS_OF_SPARE
 
     def later(array: np.ndarray) -> np.ndarray:
@@ -139,7 +137,7 @@ def build_patches(
         rest=rest,
         duals=later(duals),
         tangents=later(tangents),
-        clearance=later(clearance),
+        clearance=later(np.where(mixed, 0.0, reach)),
     )
 
     interleaved = np.argsort(np.arange(len(node)) // RUN % RUNS, kind="stable")
@@ -190,7 +188,7 @@ def build_patches(
         octet_offsets=on_device(_offsets(octet_patch, patches)),
         octets=on_device(octets, wp.vec2i),
         at_rest=reference,
-        reach=near[3],
+        reach=reach,
         edge_offsets=on_device(_offsets(patch_of_edge, patches)),
         patch_edges=on_device(np.argsort(patch_of_edge, kind="stable")),
         edges=members(cluster_of_place[place_of_edge], EDGES_OF_CLUSTER),
@@ -253,15 +251,17 @@ def _in_octets(patch: np.ndarray, cluster: np.ndarray) -> tuple[np.ndarray, np.n
     return keys // groups, np.stack([keys % groups, masks], axis=1)
 
 
-def _vertices_of(patch, cluster, items, cluster_of_place) -> tuple[np.ndarray, np.ndarray]:
+def _vertices_of(patch, cluster, items, cluster_of_place, patches) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (patch, vertex), rising: the vertices of the clusters."""
-    begin = np.searchsorted(cluster_of_place, cluster)
-    size = np.searchsorted(cluster_of_place, cluster, side="right") - begin
-    row = np.repeat(np.arange(len(cluster)), size)
-    place = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
-    count = int(items.max()) + 1
-    keys = np.unique(np.repeat(patch[row], 3).astype(np.int64) * count + items[place].ravel())
-    return keys // count, keys % count
+    from scipy.sparse import csr_matrix
+
+    clusters = int(cluster_of_place[-1]) + 1
+    ones = np.ones(len(patch), np.int32), np.ones(items.size, np.int32)
+    around = csr_matrix((ones[0], (patch, cluster)), shape=(patches, clusters))
+    offsets = 3 * np.searchsorted(cluster_of_place, np.arange(clusters + 1))
+    found = around @ csr_matrix((ones[1], items.ravel(), offsets), shape=(clusters, int(items.max()) + 1))
+    found.sort_indices()
+    return np.repeat(np.arange(patches), np.diff(found.indptr)), found.indices
 
 
 def _maps(patch, vertex, whole, count) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -280,16 +280,6 @@ def _maps(patch, vertex, whole, count) -> tuple[np.ndarray, np.ndarray, np.ndarr
     inverse[:, 0] = 0.0
     duals = np.einsum("pik,pk,pjk->pij", axes, inverse, axes)
     return rest, duals, np.stack([one, other, normal], axis=1)
-
-
-def _clearances(near, patch_of_edge, patch, cluster, cluster_of_place, clusters, count) -> np.ndarray:
-    edge, place, distance, reach = near
-    known = patch.astype(np.int64) * clusters + cluster
-    keys = patch_of_edge[edge].astype(np.int64) * clusters + cluster_of_place[place]
-    mine = np.isin(keys, known)
-    clearance = np.full(count, reach)
-    np.minimum.at(clearance, patch_of_edge[edge[mine]], distance[mine])
-    return clearance
 
 
 def _offsets(owner: np.ndarray, count: int) -> np.ndarray:

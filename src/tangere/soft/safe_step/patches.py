@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.deforming import BvhSide, SearchedItems, pairs
 from tangere.bvh.lbvh import Frame, LinearTree, MovingBox, TreeBoxes, boxes_meet, vertex_boxes
 from tangere.bvh.wide import MovingWideBvh
 from tangere.runtime import SOUND, launch
@@ -23,7 +22,6 @@ from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.certificates import Certificates
 from tangere.soft.safe_step.cpu.refit import ChangeTracker, EntriesByKey, patches_at_clusters, refit
 from tangere.soft.safe_step.patch_layout import SPARE_CLUSTERS, PatchLists, build_patches, edges_and_ears
-from tangere.soft.safe_step.separating_direction import shortest_offset
 
 wp.set_module_options(SOUND)
 
@@ -57,13 +55,12 @@ class Patches:
         self.edges = wp.array(edges, dtype=wp.int32, device=device)
         self.used_edges = len(edges)  #: how many there are, in an array with room for more
         self.faces, self._traits = assembly.surface.faces, assembly.surface.traits
-        near = self._near_at_rest(assembly)
-        self.lists: PatchLists = build_patches(self.tree, assembly, near, self.per_feature, spare)
+        self.lists: PatchLists = build_patches(self.tree, assembly, self.per_feature, spare)
         if spare:
             self.tree = self.tree.with_room(spare)
             room = np.zeros((2 * (len(self.faces) - len(faces)), 2), np.int32)
             self.edges = wp.array(np.concatenate([edges, room]), dtype=wp.int32, device=device)
-        self.certificates = Certificates(self.tree, self.lists, self.edges, self.per_feature)
+        self.certificates = Certificates(self.tree, self.lists, self.edges, assembly.surface.rest, self.per_feature)
         self._always = wp.ones(1, dtype=wp.int32, device=device)
         unknown = np.tile([0.0, 0.0, 0.0, -1.0], (len(self.tree.clusters), 1))
         self._nothing = wp.array(unknown, dtype=wp.vec4d, device=device)
@@ -175,23 +172,6 @@ class Patches:
         inputs += [tree.skip, tree.cluster, boxes.nodes, *cones, changed, int(changed is self._all), wanted]
         launch(_find_overlapping, len(self._overlapping), inputs, [self._overlapping], device=self.device, threads=1)
         return FittedTree(vertices, boxes, certified, changed, dirty, self._overlapping)
-
-    def _near_at_rest(self, assembly: AssembledBodies) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Edges, faces and distances of features that are near at rest, and how far "near" reaches."""
-        ends = assembly.rest_mesh.vertices[assembly.rest_mesh.edges]
-        reach = float(np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1).mean())
-        bounds = assembly.rest_mesh.bounds
-        edge_tree = LinearTree.build(self.edges, assembly.surface.rest, bounds)
-        boxes = vertex_boxes(assembly.surface.rest, assembly.surface.rest, 0.0, 0.5 * reach, self.frame)
-        sides = BvhSide(edge_tree, edge_tree.fit(boxes), 0), BvhSide(self.tree, self.tree.fit(boxes), 0)
-        found = pairs(
-            _within, *sides, assembly.surface.rest, assembly.surface.rest, until=0.0, margin=reach, sharing=False
-        )
-        apart = wp.empty(len(found), dtype=wp.float64, device=self.device)
-        inputs = [found, edge_tree.items, self.tree.items, assembly.surface.rest]
-        launch(_distances, len(found), inputs, [apart], device=self.device, grain=4096)
-        places = found.numpy().reshape(-1, 2)
-        return edge_tree.order.numpy()[places[:, 0]], places[:, 1], apart.numpy(), reach
 
 
 def _spare_clusters(assembly: AssembledBodies) -> int:
@@ -311,28 +291,3 @@ def _mark_ancestors(
                 return
             dirty[node] = wp.uint8(1)
             node = parent[node]
-
-
-@wp.func
-def _offset(edges: wp.array2d[int], i: int, faces: wp.array2d[int], j: int, x: wp.array[wp.vec3d]) -> wp.vec3d:
-    return shortest_offset(x[edges[i, 0]], x[edges[i, 1]], x[faces[j, 0]], x[faces[j, 1]], x[faces[j, 2]])
-
-
-@wp.func
-def _within(search: SearchedItems, i: int, j: int) -> bool:
-    """Whether an edge and a face are nearer than the reach."""
-    way = _offset(search.items_a, i, search.items_b, j, search.start)
-    return wp.dot(way, way) < search.margin * search.margin
-
-
-@wp.kernel
-def _distances(
-    first: int,
-    found: wp.array[wp.vec2i],
-    edges: wp.array2d[int],
-    faces: wp.array2d[int],
-    x: wp.array[wp.vec3d],
-    apart: wp.array[wp.float64],
-):
-    k = first + wp.tid()
-    apart[k] = wp.length(_offset(edges, found[k][0], faces, found[k][1], x))

@@ -19,7 +19,7 @@ from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import VERTICES, ComplexArrays
 from tangere.soft.incremental.undo_log import FULL, WriteLog, put, put_value
 from tangere.soft.model.assembled_bodies import DofCoupling
-from tangere.soft.solver.cpu.dof_lanes import DofLanes
+from tangere.soft.solver.cpu.dof_lanes import DofLanes, lay_group
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
@@ -429,29 +429,7 @@ def lay_lanes(first: int, d: DofRoom, log: WriteLog, lanes: DofLanes, material: 
         put(log, TABLE, d.table, 5 * group + 1, near)
         put(log, TABLE, d.table, 5 * group + 2, at_part)
         put(log, TABLE, d.table, 5 * group + 3, parts)
-        for lane in range(8):
-            row = d.lane_dofs[8 * group + lane]
-            begin = d.near_ranges[2 * row]
-            size = d.near_ranges[2 * row + 1] - begin
-            for k in range(near):
-                if k < size:
-                    lanes.neighbours[at_near + k, lane] = material.neighbours[begin + k]
-                    lanes.weights[at_near + k, lane] = material.weights[begin + k]
-                else:
-                    lanes.neighbours[at_near + k, lane] = row
-                    lanes.weights[at_near + k, lane] = wp.float64(0.0)
-            begin = d.part_ranges[2 * row]
-            size = d.part_ranges[2 * row + 1] - begin
-            for k in range(parts):
-                corners = wp.vec3i(row, row, row)
-                law = wp.vec3d()
-                if k < size:
-                    corners = material.opposite[begin + k]
-                    law = material.laws[begin + k]
-                    law[0] = law[0] * law[1]
-                for j in range(3):
-                    lanes.corners[3 * (at_part + k) + j, lane] = corners[j]
-                    lanes.laws[3 * (at_part + k) + j, lane] = law[j]
+        lay_group(group, material, lanes)
 
 
 @wp.kernel

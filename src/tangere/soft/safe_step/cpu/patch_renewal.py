@@ -102,6 +102,20 @@ def renew_references(
             kept.wait[p] = 0
 
 
+@wp.kernel
+def find_clearances(
+    first: int,
+    features: PatchFeatures,
+    x: wp.array[wp.vec3d],
+    kept: RenewalState,
+    clearance: wp.array[wp.float64],
+):
+    """Of patches that may be certified: how far they are from what is around them."""
+    p = first + wp.tid()
+    if clearance[p] > wp.float64(0.0):
+        clearance[p] = ROUNDED * least_distance(p, features, x, wp.float64(0.0), kept)
+
+
 @wp.func
 def set_reference(p: int, features: PatchFeatures, x: wp.array[wp.vec3d], reference: PatchReference) -> bool:
     """From now on a patch is compared with how it lies in x; False if it is so narrow that nothing can be fitted."""

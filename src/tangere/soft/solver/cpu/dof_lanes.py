@@ -14,8 +14,11 @@ from itertools import pairwise
 import numpy as np
 import warp as wp
 
+from tangere.runtime import SOUND, launch
 from tangere.soft.contact.row_entries import RowArrays
-from tangere.soft.model.assembled_bodies import AssembledBodies, struct_of
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofCoupling, struct_of
+
+wp.set_module_options(SOUND)
 
 #: Groups of each colour, colours, and rows that cuts may add before all is laid out anew.
 SPARE_GROUPS, SPARE_COLOURS, SPARE_ROWS = 64, 4, 4096
@@ -39,10 +42,9 @@ def dof_lanes(assembly: AssembledBodies) -> DofLanes:
     if assembly.lanes is not None:
         return assembly.lanes
     material = assembly.material
-    ranges, neighbours, weights = (
-        a.numpy() for a in (material.neighbour_ranges, material.neighbours, material.weights)
+    ranges, element_ranges, opposite = (
+        a.numpy() for a in (material.neighbour_ranges, material.element_ranges, material.opposite)
     )
-    element_ranges, opposite, laws = (a.numpy() for a in (material.element_ranges, material.opposite, material.laws))
     sizes = element_ranges[:, 1] - element_ranges[:, 0]
     is_solid = np.zeros(len(sizes), bool)
     is_solid[sizes > 0] = opposite[element_ranges[sizes > 0, 0], 2] >= 0
@@ -55,21 +57,10 @@ def dof_lanes(assembly: AssembledBodies) -> DofLanes:
             some_groups.append(np.concatenate([some, np.repeat(some[-1:], -len(some) % 8)]).reshape(-1, 8))
         groups.append(np.concatenate(some_groups))
     dofs = np.concatenate(groups)
-    near, near_at = _side_by_side(ranges, dofs)
-    part, part_at = _side_by_side(element_ranges, dofs)
-    near_self, part_self = (np.repeat(dofs, np.diff(at), axis=0) for at in (near_at, part_at))
-    law = np.where(part[..., None] >= 0, laws[part], 0.0)
-    law[..., 0] *= law[..., 1]
-    corner = np.where(part[..., None] >= 0, opposite[part], -1)
-    corner = np.where(corner >= 0, corner, part_self[..., None])
+    near_at, part_at = (_begins(lists, dofs) for lists in (ranges, element_ranges))
     lists = near_at[:-1], np.diff(near_at), part_at[:-1], np.diff(part_at)
     table = np.stack([*lists, is_solid[dofs[:, 0]]], axis=1)
-    rows = {
-        "neighbours": np.where(near >= 0, neighbours[near], near_self),
-        "weights": np.where(near >= 0, weights[near], 0.0),
-        "corners": np.moveaxis(corner, 2, 1).reshape(-1, 8),
-        "laws": np.moveaxis(law, 2, 1).reshape(-1, 8),
-    }
+    near_rows, part_rows = int(near_at[-1]), int(part_at[-1])
     sizes = [len(some) for some in groups]
     if spare:
         more = [*(SPARE_GROUPS + size // 4 for size in sizes), *[SPARE_GROUPS] * SPARE_COLOURS]
@@ -77,15 +68,24 @@ def dof_lanes(assembly: AssembledBodies) -> DofLanes:
         begins = np.cumsum([0, *(size + room for size, room in zip(sizes, more, strict=True))])
         place = np.concatenate([begin + np.arange(size) for begin, size in zip(begins, sizes, strict=False)])
         table, dofs = (_spread(array, place, begins[-1]) for array in (table, dofs))
-        for name, array in rows.items():
-            per_row = 3 if name in ("corners", "laws") else 1
-            last = array[-1:] if len(array) else np.zeros((1, 8), array.dtype)
-            extra = per_row * (len(array) // (2 * per_row) + SPARE_ROWS)
-            rows[name] = np.concatenate([array, np.repeat(last, extra, axis=0)])
+        near_rows, part_rows = (rows + rows // 2 + SPARE_ROWS for rows in (near_rows, part_rows))
     else:
         begins = np.cumsum([0, *sizes])
     colours = np.stack([begins[:-1], begins[:-1] + sizes], axis=1)
-    made = struct_of(DofLanes, wp.get_device("cpu"), colours=colours, table=table, dofs=dofs, **rows)
+    host = wp.get_device("cpu")
+    made = struct_of(
+        DofLanes,
+        host,
+        colours=colours,
+        table=table,
+        dofs=dofs,
+        neighbours=wp.zeros((near_rows, 8), dtype=wp.int32, device=host),
+        weights=wp.zeros((near_rows, 8), dtype=wp.float64, device=host),
+        corners=wp.zeros((3 * part_rows, 8), dtype=wp.int32, device=host),
+        laws=wp.zeros((3 * part_rows, 8), dtype=wp.float64, device=host),
+    )
+    here = {name: getattr(material, name).to(host) for name in DofCoupling.vars}
+    launch(_lay_groups, len(table), [struct_of(DofCoupling, host, **here)], [made], device=host, grain=1024)
     assembly.lanes = made
     return made
 
@@ -97,14 +97,47 @@ def _spread(rows: np.ndarray, place: np.ndarray, count: int) -> np.ndarray:
     return made
 
 
-def _side_by_side(ranges: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places (r, 8) in the lists of eight dofs each, -1 beyond their ends, and where the rows of each eight begin."""
-    begin, sizes = ranges[dofs, 0], (ranges[:, 1] - ranges[:, 0])[dofs]
-    longest = sizes.max(axis=1)
-    at = np.concatenate([[0], np.cumsum(longest)])
-    number = np.arange(at[-1]) - np.repeat(at[:-1], longest)
-    places = np.repeat(begin, longest, axis=0) + number[:, None]
-    return np.where(number[:, None] < np.repeat(sizes, longest, axis=0), places, -1), at
+def _begins(ranges: np.ndarray, dofs: np.ndarray) -> np.ndarray:
+    """Where the rows of each eight begin, and how many there are: one for each entry of the longest list of them."""
+    return np.concatenate([[0], np.cumsum((ranges[:, 1] - ranges[:, 0])[dofs].max(axis=1))])
+
+
+@wp.func
+def lay_group(group: int, material: DofCoupling, lanes: DofLanes):
+    """Write the rows of a group, whose dofs and place are known, lane by lane."""
+    first_near = lanes.table[group, 0]
+    first_part = lanes.table[group, 2]
+    for lane in range(8):
+        dof = lanes.dofs[group, lane]
+        begin = material.neighbour_ranges[dof][0]
+        size = material.neighbour_ranges[dof][1] - begin
+        for k in range(lanes.table[group, 1]):
+            if k < size:
+                lanes.neighbours[first_near + k, lane] = material.neighbours[begin + k]
+                lanes.weights[first_near + k, lane] = material.weights[begin + k]
+            else:
+                lanes.neighbours[first_near + k, lane] = dof
+                lanes.weights[first_near + k, lane] = wp.float64(0.0)
+        begin = material.element_ranges[dof][0]
+        size = material.element_ranges[dof][1] - begin
+        for k in range(lanes.table[group, 3]):
+            corners = wp.vec3i(dof, dof, dof)
+            law = wp.vec3d()
+            if k < size:
+                corners = material.opposite[begin + k]
+                law = material.laws[begin + k]
+                law[0] = law[0] * law[1]
+            for j in range(3):
+                corner = corners[j]
+                if corner < 0:  # the third of a sheet
+                    corner = dof
+                lanes.corners[3 * (first_part + k) + j, lane] = corner
+                lanes.laws[3 * (first_part + k) + j, lane] = law[j]
+
+
+@wp.kernel
+def _lay_groups(first: int, material: DofCoupling, lanes: DofLanes):
+    lay_group(first + wp.tid(), material, lanes)
 
 
 @wp.func_native(
