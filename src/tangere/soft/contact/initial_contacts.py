@@ -17,12 +17,10 @@ import warp as wp
 
 from tangere.query.contacts import Kind
 from tangere.shape.mesh import Mesh
+from tangere.soft.contact.activation import LEAST_PART
 from tangere.soft.contact.detection import Detection
 from tangere.soft.model.assembled_bodies import CLOSED, AssembledBodies
 from tangere.soft.validation import check_no_overlap
-
-#: The least part of the contact distance that is left of it.
-LEAST_PART = 0.02
 
 
 class InitialContacts:
