@@ -80,7 +80,7 @@ class SimulatedBody:
     def force(self) -> np.ndarray:
         """(3,) what all contacts do to it where the bodies are now, and what its edge cuts, if it is a blade [N].
 
-        A hand that leads it feels just that.
+        A hand that leads it feels that; what the truncation takes where it holds it back is not in it.
         """
         pipeline = self._pipeline
         with pipeline.lock, using_threads(pipeline.options.threads):
@@ -110,17 +110,19 @@ class SimulatedBody:
             if places is not None:
                 _write(assembly.dofs.x, begin, places)
                 pipeline.rows.memory.forget()
+                pipeline.held_crossings.forget()
                 pipeline.initial_contacts.invalidate(keep_gaps=velocities is not None)
 
     def drive(self, velocity: Any) -> None:
         """From now on move its fixed vertices at a velocity, shape (3,) or (n, 3) [m/s]: a tool, a piston.
 
         It pushes what it meets and goes round nothing: where it would go through something that cannot yield it is
-        held back, and goes on when it can. Vertices are held back one by one: a tool that meets something hard with
-        a part of it bends there, and may cross itself. One that is driven on fast into what does not yield stands, and
-        so does all that touches it, until it is driven elsewhere (`Simulation.truncation.impact_substep`). What is
-        fixed or driven on both sides is not looked at: a tool goes through obstacles, other tools and fixed parts of
-        soft bodies, so lead it round them. To follow a path, give the velocity of each step before it.
+        held back, and goes on when it can. A body of which nothing is free is held back as a whole and keeps its
+        shape (`Simulation.truncation.driven_part`); else vertices are held back one by one. One that is driven on
+        fast into what does not yield stands, and so does all that touches it, until it is driven elsewhere
+        (`Simulation.truncation.impact_substep`). What is fixed or driven on both sides is not looked at: a tool goes
+        through obstacles, other tools and fixed parts of soft bodies, so lead it round them. To follow a path, give
+        the velocity of each step before it.
         """
         pipeline, body, (begin, end) = self._pipeline, self.number, self._dofs
         assembly = pipeline.assembly

@@ -24,6 +24,7 @@ from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
 from tangere.soft.contact.detection import Detection
 from tangere.soft.contact.friction_memory import ROUNDING
+from tangere.soft.contact.held_crossings import HeldCrossings
 from tangere.soft.contact.initial_contacts import InitialContacts
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.contact.rows import ContactRows
@@ -130,6 +131,7 @@ class StepPipeline:
         self._move_bodies = move_bodies(a, mean)
         self.detection = Detection(a, self.patches, self.surface_start, options.distance)
         self.initial_contacts = InitialContacts(a, self.detection, options.distance)
+        self.held_crossings = HeldCrossings(a, self.patches.edges, self.surface_start, options.distance)
         self.rows = ContactRows(
             a,
             self.start,
@@ -158,6 +160,8 @@ class StepPipeline:
         """Find the contacts where the step begins."""
         if self.options.response == "hard":
             self._graphs("detect", self.detection.find_nearest)
+            if self.detection.add_crossings(self.held_crossings):
+                self._graphs.invalidate()
         elif self.options.response == "penalty":
             self.detection.find_all()
 
@@ -165,6 +169,7 @@ class StepPipeline:
         """Turn contacts into rows."""
         if self.options.response == "hard":
             self._graphs("respond", self._make_rows)
+            self.held_crossings.set_limits(self.rows.arrays)
         elif self.options.response == "penalty":
             self._make_rows()
 
@@ -187,6 +192,8 @@ class StepPipeline:
     def record(self) -> None:
         """Velocities follow from the moves; the step is done."""
         self._graphs("record", self._find_velocity)
+        if self.options.response == "hard" and (self.truncation.limited or len(self.held_crossings)):
+            self.held_crossings.learn()
         self.steps += 1
 
     # -- what goes through bodies --------------------------------------------------------------------------------------
@@ -313,6 +320,7 @@ class StepPipeline:
             wp.copy(self._saved_x, self.assembly.dofs.x)
             wp.copy(self._saved_v, self.assembly.dofs.v)
             self.rows.memory.save()
+            self.held_crossings.save()
         self.patches.save()
         if self.cuts is not None:
             self.cuts.save()
@@ -340,6 +348,7 @@ class StepPipeline:
             wp.copy(self.assembly.dofs.x, self._saved_x)
             wp.copy(self.assembly.dofs.v, self._saved_v)
             self.rows.memory.restore()
+            self.held_crossings.restore()
         self.steps, self.surfaces_known = self._saved_steps, False
         self.patches.restore()
         self.detection.clear()
@@ -414,6 +423,7 @@ class StepPipeline:
             options.distance,
             options.few_sweeps,
             dt,
+            self.held_crossings,
         )
         reached = self.truncation.reached if options.response == "hard" else a.dofs.x
         self._velocity = find_velocity(a, reached, self.truncation.lost_drift, self.start, dt)

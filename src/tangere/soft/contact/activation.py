@@ -26,6 +26,8 @@ _NEARER = wp.constant(wp.float64(1.0e-6))
 _FLAT = wp.constant(wp.float64(0.9999))
 #: Points of one body touch below this part of their distance at rest.
 REST_PART = wp.constant(wp.float64(0.5))
+#: The part of the contact distance below which bodies touch at least, however near each other they were put.
+LEAST_PART = 0.02
 
 
 @wp.func

@@ -68,6 +68,14 @@ class ContactPoints:
         columns = (wp.empty(room, dtype=dtype, device=device) for dtype in types)
         return ContactPoints(*columns, live=wp.zeros(1, dtype=wp.int32, device=device))
 
+    def copy(self, room: int) -> ContactPoints:
+        """The same contacts, with other room for more."""
+        more = ContactPoints.empty(room, device_of(self.live))
+        for name in ("quads", "weights", "features", "kind", "place"):
+            wp.copy(getattr(more, name), getattr(self, name), count=self.room)
+        wp.copy(more.live, self.live)
+        return more
+
     @property
     def room(self) -> int:
         return len(self.quads)

@@ -15,6 +15,7 @@ from tangere.query.contacts import Contacts, Kind, contact_key
 from tangere.query.proximity import find_near
 from tangere.soft.contact.activation import REACH
 from tangere.soft.contact.contact_points import ContactPartners, ContactPoints, points_from_proximity
+from tangere.soft.contact.held_crossings import HeldCrossings
 from tangere.soft.contact.nearest_edges import SharpEdges
 from tangere.soft.contact.nearest_faces import find_nearest_faces
 from tangere.soft.contact.normal_cones import NormalCones
@@ -84,6 +85,11 @@ class Detection:
         self.work = find_nearest_faces(assembly, patches, fitted, cones, positions, self._distance, partners.nearest)
         self.sharp.find_nearest(fitted.vertex_boxes, positions, self._distance, partners.first_edge, partners.nearest)
         self.contact_points = partners.list_contacts(self.contact_points, positions)
+
+    def add_crossings(self, held: HeldCrossings) -> bool:
+        """Those that had to be held are contacts too; whether that took another list."""
+        before, self.contact_points = self.contact_points, held.append_to(self.contact_points)
+        return self.contact_points is not before
 
     def find_all(self) -> None:
         """Every pair of features nearer than the contact distance."""

@@ -8,6 +8,9 @@ Walls:    those of a cut are born a kerf apart. Contacts there push below the ga
           when that opens, below the wider one, up to the contact distance (`ratcheted`): nothing pushes at birth. So
           do all contacts of what a blade has parted. A later cut may put walls elsewhere, nearer to each other: then
           a contact there begins anew.
+Pressed:  bodies that were put near each other push below that gap only (`initial_contacts`), with little force. A gap
+          that is pressed nearly shut is wider from the next step on (`widened`), up to the contact distance.
+          What presses then is lifted by no more than its force over the stiffness of the contact.
 Sound:    at rest nothing creeps; friction never exceeds that of Coulomb's law. Forgotten where contact ends, and where
           bodies are put elsewhere; a step that is undone leaves it as it was.
 Known as: bristle models of friction, stick-slip with an anchor (Dahl 1968; Haessig and Friedland 1991); gap activation.
@@ -31,6 +34,9 @@ ROUNDING = wp.constant(wp.float64(1e-6))
 _HARDLY_LESS = wp.constant(wp.float64(1.0 - 1e-9))
 #: What a step changes.
 _SAVED = ("strain", "partner", "limit", "beside", "elsewhere")
+#: A contact of two bodies whose gap is less than this part of the one below which it pushes has nearly all of its force
+#: used up: from then on it pushes below so many times that gap.
+PRESSED, WIDER = wp.constant(wp.float64(0.25)), wp.constant(wp.float64(1.5))
 
 
 @wp.struct
@@ -133,6 +139,18 @@ def put_elsewhere(quad: wp.vec4i, weights: wp.vec4d, bristles: Bristles) -> bool
     for k in range(4):
         moved = moved or (weights[k] != wp.float64(0.0) and bristles.elsewhere[quad[k]] == 1)
     return moved
+
+
+@wp.func
+def widened(place: int, body: int, gap: wp.float64, limit: wp.float64, bristles: Bristles) -> wp.float64:
+    """The gap below which a contact with another body pushes: a limit, or what that became by being pressed [m]."""
+    found = wp.float64(limit)
+    if place >= 0:
+        if bristles.partner[place] == body:
+            found = wp.max(found, bristles.limit[place])
+            if gap < PRESSED * found:
+                found *= WIDER
+    return found
 
 
 @wp.kernel

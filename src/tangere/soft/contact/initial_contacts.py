@@ -6,8 +6,8 @@ from inside, and are left out (`normal_cones`); as hard contact lets nothing thr
 put in their places stays outside, so that rule is right but for surfaces with something inside.
 Bodies put nearer to each other than the contact distance are not shot away: a vertex that is near another body then
 touches others only below that gap, as points of one body touch below a part of their distance at rest (`activation`):
-at the start nothing pushes. What is all but touching keeps a small part of the contact distance, so that contact, not
-the truncation, carries it.
+at the start nothing pushes. What is all but touching keeps a small part of the contact distance. So small a gap has
+little force; what is pressed widens it (`friction_memory`), so that contact, not the truncation, carries it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ import warp as wp
 
 from tangere.query.contacts import Kind
 from tangere.shape.mesh import Mesh
+from tangere.soft.contact.activation import LEAST_PART
 from tangere.soft.contact.detection import Detection
 from tangere.soft.model.assembled_bodies import CLOSED, AssembledBodies
 from tangere.soft.validation import check_no_overlap
-
-#: The least part of the contact distance that is left of it.
-LEAST_PART = 0.02
 
 
 class InitialContacts:

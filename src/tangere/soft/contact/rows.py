@@ -25,7 +25,7 @@ import warp as wp
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.activation import activation, is_flat, meets_wall, vertex_normal
 from tangere.soft.contact.contact_points import ContactArrays, ContactPoints
-from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, put_elsewhere, ratcheted, recall
+from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, put_elsewhere, ratcheted, recall, widened
 from tangere.soft.contact.islands import ContactIslands, union
 from tangere.soft.contact.nearest_edges import rims_of_cut
 from tangere.soft.contact.row_entries import WIDTH, RowArrays, RowDofs, RowEntries, RowWeights
@@ -234,9 +234,12 @@ def _laws(
     elif at_cut:
         walls = rims_of_cut(quad[0], quad[1], quad[2], quad[3], surface)
     below = activation(distance, wp.length(apart), pair[0] == pair[1] and not walls)
-    if pair[0] != pair[1]:
-        below = wp.min(below, wp.min(of_a[2], of_b[2]))
     kin = bristles.family[pair[0]] == bristles.family[pair[1]]
+    if pair[0] != pair[1]:
+        limit = wp.min(of_a[2], of_b[2])
+        if not at_cut and not kin:
+            limit = widened(contacts.place[r], pair[1], length, limit, bristles)
+        below = wp.min(below, limit)
     if at_cut or (kin and pair[0] != pair[1]):
         anew = kin and put_elsewhere(quad, weights, bristles)
         below = wp.min(below, ratcheted(contacts.place[r], pair[1], length, distance, anew, bristles))

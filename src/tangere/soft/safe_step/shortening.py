@@ -8,11 +8,13 @@ meet fast make a part of the step instead, and before that those that press fast
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch, launch
+from tangere.soft.contact.held_crossings import HeldCrossings
 from tangere.soft.contact.islands import ContactIslands
-from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, SurfaceArrays
+from tangere.soft.model.assembled_bodies import STILL, AssembledBodies, DofArrays, SurfaceArrays
 from tangere.soft.safe_step.impact import ImpactArrays, ImpactSubstep, impact_slot
 from tangere.soft.safe_step.separating_direction import (
     VertexMoves,
@@ -55,11 +57,12 @@ class Shortening:
         distance: float,
         few_sweeps: bool,
         dt: float,
+        held: HeldCrossings,
     ) -> None:
         """`features` are the edges and faces that pairs name, their surface and its moves; others as `Truncation`."""
         device, bodies, dofs = assembly.device, len(assembly.current), len(assembly.dofs.x)
         self._assembly, self._islands, self._features = assembly, islands, features
-        self._state, self.start = state, start
+        self._state, self.start, self._held = state, start, held
         self.substep = ImpactSubstep(assembly, features, islands, state, distance, few_sweeps, dt)
         self.drift = wp.zeros(bodies, dtype=wp.vec3d, device=device)  #: mean move of the island of each body [m]
         self._last_drift = wp.zeros_like(self.drift)
@@ -77,13 +80,24 @@ class Shortening:
         carried = [assembly.surface, self.part]
         self._limit_dofs = prepared(_limit_dofs, self._limit, *carried, factors, self._new_part, serial=True)
         whole = [assembly.dofs.body, islands.label, self._touched, self._new_part]
+        self._least = wp.ones(bodies, dtype=wp.float64, device=device)
+        self._tools = _tools(assembly)
+        moving = [start, goal, assembly.dofs, self._tools]
+        self._find_least = prepared(_find_least, *moving, self._new_part, self._least, serial=True)
+        self._hold_tools = prepared(_hold_tools, *moving, self._least, self._new_part)
         self._shorten_islands = prepared(_shorten_islands, *whole)
         self._find_changed = prepared(_find_changed, *carried, self._new_part, self._changed)
         moves = [start, goal, self.drift, self.substep.arrays.fraction]
         self._place = prepared(_place, *moves, self._new_part, self.part, assembly.dofs)
 
+    def driven(self) -> np.ndarray:
+        """(n,) bool: the dofs of bodies of which nothing is free, that move."""
+        dofs = self._assembly.dofs
+        return (self._tools.numpy()[dofs.body.numpy()] == 1) & (dofs.v.numpy() != 0.0).any(axis=1)
+
     def begin(self) -> None:
         """All of every move is left."""
+        self._held.count.zero_()
         self.part.fill_(1.0)
         self.substep.begin()
 
@@ -95,15 +109,27 @@ class Shortening:
         self._touched.zero_()
         inputs = [self._state, found.counts, found.items, *self._features]
         inputs += [self._islands.label, self.drift, self.substep.arrays, self._limit, self._touched]
+        inputs += [self._held.pairs, self._held.count]
         launch(_shorten, found.launch_size, inputs, device=device, threads=1)
         self.substep.apply_to_islands()
         self._count_iteration(1)
         wp.copy(self._new_part, self.part)
         self._limit_dofs(vertices)
+        self._least.fill_(1.0)
+        self._find_least(dofs)
+        self._hold_tools(dofs)
         self._shorten_islands(dofs)
         self._find_changed(vertices)
         self._place(dofs)
         return self._changed
+
+
+def _tools(assembly: AssembledBodies) -> wp.array:
+    """(b,) 1 for bodies of which nothing is free."""
+    free, body = assembly.dofs.free.numpy(), assembly.dofs.body.numpy()
+    tools = np.ones(len(assembly.current), np.int32)
+    tools[body[free == 1]] = 0
+    return wp.array(tools, dtype=wp.int32, device=assembly.device)
 
 
 @wp.kernel
@@ -134,6 +160,16 @@ def _count_iteration(first: int, state: wp.array[int]):
             state[ALL_NEW] = 1
 
 
+@wp.func
+def is_tool_crossing(v0: int, v1: int, j: int, surface: SurfaceArrays) -> bool:
+    """Whether of an edge and a face of two bodies one is fixed or driven; no pair of hinged edges."""
+    if j >= surface.faces.shape[0] or v0 == v1:
+        return False
+    f0 = surface.faces[j, 0]
+    still = surface.traits[f0] & surface.traits[surface.faces[j, 1]] & surface.traits[surface.faces[j, 2]] & STILL
+    return surface.body[v0] != surface.body[f0] and still != (surface.traits[v0] & surface.traits[v1] & STILL)
+
+
 @wp.kernel
 def _shorten(
     first: int,
@@ -149,6 +185,8 @@ def _shorten(
     impact: ImpactArrays,
     limit: wp.array[wp.float64],
     touched: wp.array[int],
+    held: wp.array[wp.vec2i],
+    held_count: wp.array[int],
 ):
     """Share out the gap of each pair that has no certificate in the frame of its bodies (one thread on CPU)."""
     k = first + wp.tid()
@@ -177,6 +215,10 @@ def _shorten(
             wp.atomic_min(impact.allowed, label[owner], ROUNDING * impact.fraction[owner] * most / lost)
             return
     wp.atomic_max(touched, label[owner], 1)
+    if state[ITERATION] == 0 and is_tool_crossing(edges[i, 0], edges[i, 1], j, surface):
+        slot = wp.atomic_add(held_count, 0, 1)
+        if slot < held.shape[0]:
+            held[slot] = found[k]
     if use[2] < wp.float64(0.0):  # they met when the step began, or nearly: nothing may move
         for c in range(2):
             wp.atomic_min(limit, edges[i, c], wp.float64(0.0))
@@ -224,6 +266,50 @@ def _limit_dofs(
         for c in range(4):
             if surface.weights[v][c] != wp.float64(0.0):
                 wp.atomic_min(new_part, surface.carriers[v][c], most * limit[v] * factor)
+
+
+@wp.func
+def is_driven(
+    i: int, start: wp.array[wp.vec3d], goal: wp.array[wp.vec3d], dofs: DofArrays, tool: wp.array[int]
+) -> bool:
+    """Whether a dof is of a body of which nothing is free, and moves."""
+    return tool[dofs.body[i]] == 1 and wp.length(goal[i] - start[i]) > wp.float64(0.0)
+
+
+@wp.kernel
+def _find_least(
+    first: int,
+    state: wp.array[int],
+    start: wp.array[wp.vec3d],
+    goal: wp.array[wp.vec3d],
+    dofs: DofArrays,
+    tool: wp.array[int],
+    new_part: wp.array[wp.float64],
+    least: wp.array[wp.float64],
+):
+    """The least part of their moves that the dofs of a driven body make (one thread on CPU)."""
+    i = first + wp.tid()
+    if state[ACTIVE] == 1 and new_part[i] < wp.float64(1.0):
+        if is_driven(i, start, goal, dofs, tool):
+            wp.atomic_min(least, dofs.body[i], new_part[i])
+
+
+@wp.kernel
+def _hold_tools(
+    first: int,
+    state: wp.array[int],
+    start: wp.array[wp.vec3d],
+    goal: wp.array[wp.vec3d],
+    dofs: DofArrays,
+    tool: wp.array[int],
+    least: wp.array[wp.float64],
+    new_part: wp.array[wp.float64],
+):
+    """All of a driven body makes the part of its move that its slowest dof makes: it keeps its shape."""
+    i = first + wp.tid()
+    if state[ACTIVE] == 1 and least[dofs.body[i]] < wp.float64(1.0):
+        if is_driven(i, start, goal, dofs, tool):
+            new_part[i] = least[dofs.body[i]]
 
 
 @wp.kernel

@@ -33,6 +33,7 @@ from tangere.bvh.wide import CONE_ROWS
 from tangere.geometry.simd import lanes_by_mask
 from tangere.runtime import SOUND, PreparedLaunch, reserve_slots
 from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
+from tangere.soft.contact.held_crossings import HeldCrossings
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, struct_of
 from tangere.soft.safe_step.cpu.simd_crossing import simd_crossing
@@ -68,6 +69,7 @@ class TruncationReport:
     iterations: int = 0  #: times moves were shortened
     limited_vertices: int = 0  #: surface vertices that ran out of room in the first iteration
     lost_motion: float = 0.0  #: mean part of the moves that was lost
+    driven_part: float = 1.0  #: least part of its move that a driven body made, less than 1 where it was held back
     impact_substep: float = 1.0  #: least part of the step that a body made, less than 1 where bodies meet or press fast
 
 
@@ -87,6 +89,7 @@ class Truncation:
         distance: float,
         few_sweeps: bool,
         dt: float,
+        held: HeldCrossings,
     ) -> None:
         """Prepare.
 
@@ -99,6 +102,7 @@ class Truncation:
             distance: below which surfaces push each other [m]; pairs that come nearer by more in a step meet fast.
             few_sweeps: whether the solver has fewer than the bodies need.
             dt: length of a step [s].
+            held: is told which edges and faces had to be held.
         """
         device = assembly.device
         self._assembly, self._patches, self._islands, self._least = assembly, patches, islands, least
@@ -119,7 +123,7 @@ class Truncation:
         )
         features = [patches.edges, self._hinged.faces, assembly.surface, self._surface_moves]
         self._shortening = Shortening(
-            assembly, features, islands, start, self._goal, self.state, distance, few_sweeps, dt
+            assembly, features, islands, start, self._goal, self.state, distance, few_sweeps, dt, held
         )
         shortening = self._shortening
         self._drift = MeanMoves(islands, self._moves, shortening.drift)
@@ -209,8 +213,14 @@ class Truncation:
         if not iterations:
             return TruncationReport()
         part, fraction = self._shortening.part.numpy(), self._shortening.substep.arrays.fraction.numpy()
-        limited = int(self._known[int(LIMITED)])
-        return TruncationReport(iterations, limited, float(1.0 - part.mean()), float(fraction.min()))
+        body, driven = self._assembly.dofs.body.numpy(), self._shortening.driven()
+        made = (part * fraction[body])[driven].min(initial=1.0)
+        return TruncationReport(iterations, self.limited, float(1.0 - part.mean()), float(made), float(fraction.min()))
+
+    @property
+    def limited(self) -> int:
+        """Surface vertices that ran out of room in the last step."""
+        return int(self._known[int(LIMITED)]) if self._known[int(ITERATION)] else 0
 
     def _find(self, changed: wp.array | None) -> None:
         """Pairs (edge, face) that have no certificate, neither of their patch nor of their own.
