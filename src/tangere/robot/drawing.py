@@ -14,6 +14,7 @@ import numpy as np
 from tangere.motion import Path
 from tangere.robot.forward_kinematics import link_poses
 from tangere.robot.result import RobotCheck
+from tangere.robot.trajectory_checker import clock_of
 from tangere.runtime import Arrays, InputError, to_numpy
 from tangere.scene import Scene, Thing
 from tangere.shape import Moving
@@ -49,9 +50,9 @@ def trajectory_scene(
     points = to_numpy(q, "q").astype(float)
     if points.ndim != 2 or not len(points):
         raise InputError(f"q must be one trajectory, (k, dof), not {points.shape}")
-    if len(points) == 1:
-        points = np.repeat(points, 2, axis=0)
-    clock = np.linspace(0.0, 1.0, len(points)) if times is None else to_numpy(times, "times").astype(float)
+    clock = clock_of(times, len(points))
+    if len(points) == 1:  # stands still, for one second
+        points, clock = np.repeat(points, 2, axis=0), clock + [0.0, 1.0]
     share = (clock - clock[0]) / (clock[-1] - clock[0])
     number = np.arange((len(points) - 1) * INSTANTS + 1) / INSTANTS
     at = np.interp(number, np.arange(len(points)), share)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tangere.cli.check.printed import printed_time, rounded_down
 from tangere.cli.shared.json_text import json_text
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def check_robot(asked: RobotQuestion) -> bool:
         threads=asked.threads,
     )
     scene = robot.scene(q, world, found, times=times)
-    click.echo(json_text(_as_data(found))) if asked.as_json else _print(found, asked)
+    click.echo(json_text(_as_data(found))) if asked.as_json else _print(found, scene, asked)
     at = _share(scene, found.time)
     if asked.png is not None:
         _write_picture(found, scene, at, asked.png)
@@ -139,7 +140,7 @@ def _as_data(found: RobotCheck) -> dict[str, Any]:
     }
 
 
-def _print(found: RobotCheck, asked: RobotQuestion) -> None:
+def _print(found: RobotCheck, scene: Scene, asked: RobotQuestion) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -149,7 +150,7 @@ def _print(found: RobotCheck, asked: RobotQuestion) -> None:
     console = Console()
     verdict = found.status.name.lower()
     if found.pair is not None:
-        verdict += f" at t = {found.time:.9g}: {found.pair[0]} and {found.pair[1]}"
+        verdict += f" at t = {printed_time(scene, found.time, 9, down=True)}: {found.pair[0]} and {found.pair[1]}"
     console.print(
         f"[bold]{escape(verdict)}[/bold]   ({escape(asked.trajectory.name)})", highlight=False, soft_wrap=True
     )
@@ -160,7 +161,7 @@ def _print(found: RobotCheck, asked: RobotQuestion) -> None:
     if asked.clearance is not None:
         low, high = found.clearance
         far = f"no two come as near as {asked.clearance:g} m" if math.isinf(high) else f"{high:.6g} m"
-        tell(f"clearance: {far}; certainly {math.floor(low * 1e9) / 1e9:.6g} m all the way")
+        tell(f"clearance: {far}; certainly {rounded_down(low)} m all the way")
     if found.limits_broken:
         tell(f"beyond their limits: {', '.join(found.limits_broken)}")
     left = ", ".join(f"{count} {reason}" for reason, count in found.ignored.counts().items()) or "none"
@@ -171,7 +172,8 @@ def _print(found: RobotCheck, asked: RobotQuestion) -> None:
     table, pairs = Table("segment", "verdict", "at", "bodies"), found.segments.pair
     for k in touching[:_ROWS]:
         status = Status(int(found.segments.status[k])).name.lower()
-        table.add_row(str(k), status, f"{found.segments.time[k]:.6g}", escape(" and ".join(pairs[k])))
+        at = printed_time(scene, found.segments.time[k], down=True)
+        table.add_row(str(k), status, at, escape(" and ".join(pairs[k])))
     console.print(table)
     more = f"; {len(touching) - _ROWS} more touch, --json lists them" if len(touching) > _ROWS else ""
     tell(f"{len(found.segments) - len(touching)} of {len(found.segments)} segments are free{more}")
@@ -181,7 +183,9 @@ def _write_picture(found: RobotCheck, scene: Scene, at: float, path: Path) -> No
     from tangere.view import strip
 
     middle = at if math.isfinite(at) else 0.5
-    label = f"t = {scene.on_clock(middle):.6g}: {found.status.name.lower()}"
-    labels = [f"t = {scene.on_clock(0.0):.6g}", label, f"t = {scene.on_clock(1.0):.6g}"]
+    shown = found.time if math.isfinite(found.time) else scene.on_clock(middle)
+    label = f"t = {printed_time(scene, shown, down=True)}: {found.status.name.lower()}"
+    begin, end = (printed_time(scene, scene.on_clock(time)) for time in (0.0, 1.0))
+    labels = [f"t = {begin}", label, f"t = {end}"]
     strip(scene, [0.0, middle, 1.0], labels=labels, size=(560, 520), path=path)
     click.echo(f"wrote {path}", err=True)
