@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -117,6 +118,39 @@ def test_no_sampled_distance_is_below_the_clearance_and_the_least_is_near_it(rng
             else:
                 assert low == pytest.approx((1.0 - accuracy) * 0.05)
     assert near > 0
+
+
+def boxes_and_cylinders() -> tg.Robot:
+    """The arm, its links boxes, cylinders and balls instead of meshes."""
+    arm, pose = tg.robot.generate.arm(), np.eye(4)
+    shapes = {"upper_arm": tg.Box([0.1, 0.1, 0.3]), "wrist_1": tg.Cylinder(0.04, 0.1), "flange": tg.Sphere(0.03)}
+    bare = replace(arm, shapes=(None,) * len(arm.links), parts=())
+    for link, shape in shapes.items():
+        bare = bare.attach(f"{link}_body", shape, link, pose)
+    return bare
+
+
+@pytest.mark.parametrize("robot", [tg.robot.generate.arm(), boxes_and_cylinders()], ids=["meshes", "formulas"])
+def test_fine_accuracies_are_kept_down_to_what_rounding_allows_and_what_was_reached_is_told(robot):
+    """Against distances at many instants about the one that is told to be the nearest."""
+    q = np.cumsum(np.random.default_rng(3).normal(size=(4, 6)) * 0.2, axis=0) + [0.0, 0.8, 0.5, 0.2, 0.0, 0.0]
+    before = None
+    for accuracy in (1e-4, 1e-5, 1e-6, 1e-8):
+        found = robot.check(q, clearance=3.0, accuracy=accuracy, device="cpu").segments
+        low, high = found.clearance_lower, found.clearance_upper
+        assert (low > 0.0).all()
+        assert (low <= high).all()
+        assert (found.clearance_accuracy <= accuracy * (1.0 + 1e-6)).all(), accuracy
+        assert np.allclose(low, (1.0 - found.clearance_accuracy) * high, rtol=1e-15)
+        if before is not None:  # all bounds are of one number
+            assert (before[0] <= high).all()
+            assert (low <= before[1]).all()
+        before = low, high
+        for k in range(3):
+            share = np.clip(3.0 * found.clearance_time[k] - k + np.linspace(-1e-3, 1e-3, 41), 0.0, 1.0)
+            near = robot.distances(q[k] + share[:, None] * (q[k + 1] - q[k]), device="cpu")
+            assert low[k] <= near.upper.min() * (1.0 + 1e-13)
+            assert near.lower.min() <= high[k] * (1.0 + 1e-9)
 
 
 def test_many_trajectories_are_answered_as_one_by_one_by_any_number_of_threads(rng, effort):

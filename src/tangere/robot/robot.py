@@ -252,7 +252,9 @@ class Robot(RobotDescription):
                 the larger body's size.
             clearance: also certify how near bodies come in each segment, up to this distance [m].
             accuracy: `clearance_lower` is at least (1 - accuracy) times `clearance_upper`, or times `clearance` where
-                nothing comes as near; in (0, 1). Small ones are dear.
+                nothing comes as near; in (0, 1). Small ones are dear. What rounding does not allow, as a rule below
+                1e-8, is as fine as it does: `segments.clearance_accuracy` says how fine. Where bodies touch, lower is 0
+                or their gap.
             until: "contact" leaves out the segments after a trajectory's first contact.
             device: where to search; None means CUDA if present.
             threads: CPU threads; None means all, or TANGERE_THREADS.
