@@ -320,6 +320,8 @@ def test_input_that_makes_no_sense_is_told_in_one_sentence():
         arm.check(q, allowed=[("base", "elbow")], device="cpu")
     with pytest.raises(InputError, match="two bodies 'base'"):
         arm.check(q, world={"base": tg.generate.box()}, device="cpu")
+    with pytest.raises(InputError, match="world: bodies are named by texts, not by 3"):
+        arm.check(q, world={3: tg.generate.box()}, device="cpu")
     with pytest.raises(UnsupportedError, match="world: 'ball' must be a Mesh, analytic bodies"):
         arm.check(q, world={"ball": "a ball"}, device="cpu")
     with pytest.raises(InputError, match="world must be meshes by name, a dict, not "):
@@ -328,6 +330,8 @@ def test_input_that_makes_no_sense_is_told_in_one_sentence():
         arm.check([[0.0] * 6, [0.0, 0.0, -1e9, 0.0, 0.0, 0.0]], device="cpu")
     with pytest.raises(InputError, match="times must be 2 numbers that rise"):
         arm.check(q, times=[0.0, 0.0], device="cpu")
+    with pytest.raises(InputError, match="times must not be so far apart"):
+        arm.check(np.linspace(q[0], q[0] + 0.1, 2), times=[-1e308, 1e308], device="cpu")
     with pytest.raises(InputError, match="until must be 'end' or 'contact'"):
         arm.check(q, until="now", device="cpu")
     with pytest.raises(InputError, match="accuracy"):
@@ -336,6 +340,57 @@ def test_input_that_makes_no_sense_is_told_in_one_sentence():
         arm.check(np.linspace(q[0], q[0] + 1.0, 2), tolerance=1e-30, device="cpu")
     with pytest.raises(InputError, match="as long as each other"):
         tg.robot.check({"a": (arm, q), "b": (arm, np.zeros((3, 6)))}, device="cpu")
+    with pytest.raises(InputError, match="bases must be poses or motions by name, a dict, not 3"):
+        tg.robot.check({"a": (arm, q)}, bases=3, device="cpu")
+    ball = tg.Sphere(0.1)
+    for name in (3, None, ""):
+        with pytest.raises(InputError, match="name must be a text, not "):
+            arm.attach(name, ball, "flange")
+    for links in ("base", 3):
+        with pytest.raises(InputError, match="may_touch must be names of links, not "):
+            arm.attach("ball", ball, "flange", may_touch=links)
+    with pytest.raises(InputError, match="an SRDF file is named by a path, not by a int"):
+        arm.allowed(srdf=3)
+    assert 3 not in arm.default_allowed()
+    with pytest.raises(InputError, match="base must have shape"):
+        arm.scene(q, base=3)
+
+
+def test_files_that_are_no_robots_are_told(tmp_path):
+    with pytest.raises(InputError, match="a robot is named by a path, not by a NoneType"):
+        tg.Robot.load(None)
+    with pytest.raises(InputError, match="is a folder; its URDF or MJCF file is meant"):
+        tg.Robot.load(tmp_path)
+    file = tmp_path / "one.urdf"
+    file.write_text('<robot name="one"><link name="base"/></robot>')
+    with pytest.raises(InputError, match="packages must be a dict of folders, not 3"):
+        tg.Robot.load(file, packages=3)
+    with pytest.raises(InputError, match=r"packages\['a'\] is named by a path, not by a NoneType"):
+        tg.Robot.load(file, packages={"a": None})
+
+
+def test_a_robot_without_a_joint_that_moves_answers_about_configurations_of_no_numbers():
+    base = tg.generate.box()
+    joint = Joint("root", "fixed", np.eye(4), np.array([0.0, 0.0, 1.0]), "")
+    robot = tg.Robot("block", ("base",), (-1,), (joint,), (base,))
+    assert robot.joint_names == ()
+    assert np.array_equal(robot.poses([]), np.eye(4)[None])
+    assert robot.poses(np.zeros((2, 3, 0))).shape == (2, 3, 1, 4, 4)
+    assert robot.jacobians(np.zeros((2, 0))).shape == (2, 1, 6, 0)
+    near = np.eye(4)
+    near[0, 3] = 0.9
+    # Nothing moves, and what cannot move against each other is not compared.
+    assert not robot.check(np.zeros((2, 0)), {"other": base.at(near)}, device="cpu")
+    assert len(robot.distances(np.zeros((2, 0)), device="cpu").pairs) == 0
+    assert len(robot.scene(np.zeros((2, 0))).things) == 1
+
+
+def test_no_configurations_have_no_poses_and_no_distances():
+    arm = tg.robot.generate.arm()
+    assert arm.poses(np.zeros((0, 6))).shape == (0, 8, 4, 4)
+    found = arm.distances(np.zeros((0, 6)), {"ball": tg.Sphere(0.1)}, device="cpu")
+    assert found.upper.shape == (0, len(found.pairs))
+    assert found.gradient.shape == (0, len(found.pairs), 6)
 
 
 @pytest.mark.cuda

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.motion import Path
+from tangere.motion import Path, as_poses
 from tangere.robot.forward_kinematics import link_poses
 from tangere.robot.result import RobotCheck
 from tangere.robot.trajectory_checker import clock_of
@@ -56,10 +56,12 @@ def trajectory_scene(
     share = (clock - clock[0]) / (clock[-1] - clock[0])
     number = np.arange((len(points) - 1) * INSTANTS + 1) / INSTANTS
     at = np.interp(number, np.arange(len(points)), share)
-    rows = np.stack([np.interp(number, np.arange(len(points)), column) for column in points.T], axis=1)
+    rows = np.empty((len(number), points.shape[1]))
+    for k, column in enumerate(points.T):
+        rows[:, k] = np.interp(number, np.arange(len(points)), column)
     poses = link_poses(robot, rows)
     if base is not None:
-        poses = (base.pose(at) if hasattr(base, "pose") else np.asarray(base, float))[..., None, :, :] @ poses
+        poses = (base.pose(at) if hasattr(base, "pose") else as_poses(base, "base"))[..., None, :, :] @ poses
     lit = set(found.pair or ()) if found is not None else set()
     ends = float(clock[0]), float(clock[-1])
     things = [

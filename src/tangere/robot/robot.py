@@ -112,6 +112,10 @@ class Robot(RobotDescription):
             pose: where it is in the link's frame, (4, 4); None means at its origin.
             may_touch: other links that may touch it.
         """
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{self.name}: name must be a text, not {described(name)}")
+        if isinstance(may_touch, str) or not isinstance(may_touch, Iterable):
+            raise InputError(f"{self.name}: may_touch must be names of links, not {described(may_touch)}")
         for known in (link, *(may_touch := list(may_touch))):
             if known not in self.links:
                 raise InputError(f"{self.name}: there is no link {known!r}; there are {', '.join(self.links)}")

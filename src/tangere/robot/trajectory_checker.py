@@ -11,6 +11,7 @@ Known as: continuous collision checking of joint-space paths; motion validation.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, Literal
 
@@ -204,8 +205,10 @@ def clock_of(times: Arrays | None, count: int) -> np.ndarray:
     if times is None:
         return np.linspace(0.0, 1.0, count) if count > 1 else np.zeros(1)
     clock = to_numpy(times, "times").astype(np.float64)
-    if clock.shape != (count,) or not np.isfinite(clock).all() or not (np.diff(clock) > 0.0).all():
+    if clock.shape != (count,) or not np.isfinite(clock).all() or not (clock[1:] > clock[:-1]).all():
         raise InputError(f"times must be {count} numbers that rise, not {described(times)}")
+    if not math.isfinite(float(clock[-1]) - float(clock[0])):
+        raise InputError(f"times must not be so far apart: {clock[0]:g} to {clock[-1]:g} is no finite time")
     return clock
 
 
