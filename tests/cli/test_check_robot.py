@@ -118,6 +118,16 @@ def test_one_configuration_with_a_time_has_that_time_and_a_picture(folder):
     assert (folder / "one.png").stat().st_size > 1000
 
 
+def test_joints_that_turn_by_more_than_a_turn_in_a_segment_are_doubted_to_be_degrees(folder):
+    """Of joints that turn, not of those that slide; the answer is that of radians."""
+    (folder / "degrees.csv").write_text("turn,lift\n-90,0\n0,0.1\n")
+    asked = call(folder, "degrees.csv")
+    assert "degrees.csv turns joint 'turn' by 90 rad in one segment: are these degrees?" in asked.stderr
+    assert asked.exit_code == 1
+    (folder / "slide.csv").write_text("turn,lift\n0,0\n-1,9\n-6,0\n")
+    assert "degrees" not in call(folder, "slide.csv").stderr
+
+
 def test_pictures_are_left_behind(folder):
     pytest.importorskip("PIL", reason="pictures need the extra [view]")
     result = call(folder, "bad.csv", "--png", str(folder / "crane.png"), "--out", str(folder / "crane.glb"))

@@ -13,9 +13,13 @@ from tangere.cli.check.printed import printed_time, rounded_down
 from tangere.cli.shared.json_text import json_text
 
 if TYPE_CHECKING:
-    from tangere.robot import RobotCheck
+    import numpy as np
+
+    from tangere.robot import Robot, RobotCheck
     from tangere.scene import Scene
 
+#: A joint that turns by more in a segment is doubted [rad].
+_WHOLE_TURN = 2.0 * math.pi
 _ROWS = 20  #: segments listed on the screen; --json lists all
 
 
@@ -57,6 +61,7 @@ def check_robot(asked: RobotQuestion) -> bool:
     check_view_extra(pillow=asked.png is not None, viser=asked.look)
     robot = tg.Robot.load(asked.robot)
     times, q = read_trajectory(asked.trajectory, robot.joint_names)
+    _tell_turns(robot, q, asked.trajectory)
     short = [file.name for file in asked.against]
     world = {
         file.name if short.count(file.name) == 1 else str(file): load_mesh(file, asked.units) for file in asked.against
@@ -90,6 +95,25 @@ def check_robot(asked: RobotQuestion) -> bool:
     if asked.look:
         open_page(scene, at)
     return bool(found)
+
+
+def _tell_turns(robot: Robot, q: np.ndarray, file: Path) -> None:
+    """Say on stderr if a joint turns by more than a whole turn in a segment: such files are in degrees as a rule."""
+    import numpy as np
+
+    kinds = {joint.name: joint.kind for joint in robot.joints}
+    turning = np.array([kinds[name] == "turning" for name in robot.joint_names], bool)
+    if q.ndim < 2 or q.shape[-1] != len(turning) or not turning.any():
+        return  # what is wrong the check says
+    most = np.where(turning, np.abs(np.diff(q, axis=-2)).max(axis=tuple(range(q.ndim - 1)), initial=0.0), 0.0)
+    joint = int(most.argmax())
+    if not most[joint] > _WHOLE_TURN:
+        return
+    click.echo(
+        f"tangere: {file.name} turns joint {robot.joint_names[joint]!r} by {most[joint]:.4g} rad in one segment:"
+        " are these degrees?",
+        err=True,
+    )
 
 
 def _pair(text: str) -> list[str]:
