@@ -382,6 +382,8 @@ def test_a_robot_without_a_joint_that_moves_answers_about_configurations_of_no_n
     # Nothing moves, and what cannot move against each other is not compared.
     assert not robot.check(np.zeros((2, 0)), {"other": base.at(near)}, device="cpu")
     assert len(robot.distances(np.zeros((2, 0)), device="cpu").pairs) == 0
+    with pytest.raises(InputError, match=r"q must have shape \(k, 0\) or \(n, k, 0\) for no joint that moves, not"):
+        robot.check(np.zeros((2, 3)), device="cpu")
     assert len(robot.scene(np.zeros((2, 0))).things) == 1
 
 

@@ -188,7 +188,8 @@ def configurations_of(q: Arrays, dof: int, names: tuple[str, ...]) -> np.ndarray
     points = to_numpy(q, "q")
     if points.ndim != 3 or points.shape[2] != dof or not points.shape[1]:
         wanted = f"(k, {dof}) or (n, k, {dof})"
-        raise InputError(f"q must have shape {wanted} for the joints {', '.join(names)}, not {np.shape(q)}")
+        joints = f"the joints {', '.join(names)}" if names else "no joint that moves"
+        raise InputError(f"q must have shape {wanted} for {joints}, not {np.shape(q)}")
     if not np.isfinite(points).all():
         i, k, joint = (int(at) for at in np.argwhere(~np.isfinite(points))[0])
         raise InputError(f"q[{i}, {k}] has {points[i, k, joint]} for joint {names[joint]!r}")
