@@ -241,6 +241,20 @@ def test_what_cannot_be_an_assembly_is_refused():
         assembly.clashes(skin=1e-12)
     with pytest.raises(InputError, match="of the name 'c'"):
         assembly.clashes(allowed=[("a", "c")])
+    for pairs in ("ab", 3, None):
+        with pytest.raises(InputError, match="allowed must be pairs of parts, not "):
+            assembly.clashes(allowed=pairs)
+    for pair in (("a",), ("a", "b", "a"), "ab", 0):
+        with pytest.raises(InputError, match=r"allowed\[0\] must be two parts, by name or number, not "):
+            assembly.clashes(allowed=[pair])
+    with pytest.raises(InputError, match=r"allowed\[1\] names one part twice"):
+        assembly.clashes(allowed=[("a", "b"), ("a", 0)])
+    for parts in (None, 3, cube):
+        with pytest.raises(InputError, match="parts must be meshes by name, or a Part each, not "):
+            tg.Assembly(parts)
+    for along in ("b", 3):
+        with pytest.raises(InputError, match="along must be parts, by name or number, not "):
+            assembly.removal("a", along=along)
     with pytest.raises(InputError, match="none of the number 7"):
         assembly.number_of(7)
 

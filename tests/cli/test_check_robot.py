@@ -87,6 +87,47 @@ def test_a_free_trajectory_exits_with_0_and_allowed_pairs_may_touch(folder):
     assert "beyond their limits: lift" in high.stdout
 
 
+@pytest.mark.parametrize("gap", [0.0511036, 0.0511037, 0.3333331])
+def test_a_certified_clearance_is_printed_no_larger_than_it_is(folder, gap):
+    """Six digits of the certificate, rounded down: half of the gap at the accuracy that is asked for."""
+    pose = np.eye(4)
+    pose[:3, 3] = 0.95 + gap, 0.0, 0.6
+    box(size=(0.1, 0.1, 0.1)).at(pose).save(folder / "pillar.stl")
+    (folder / "still.csv").write_text("turn,lift\n0,0\n")
+    words = ["still.csv", "--clearance", "0.5", "--allow", "base,mast", "--allow", "mast,jib", "--allow", "base,jib"]
+    lower = min(row["clearance_lower"] for row in json.loads(call(folder, *words, "--json").stdout)["segments"])
+    told = float(call(folder, *words).stdout.split("certainly ")[1].split(" m ")[0])
+    assert lower * (1.0 - 1e-5) < told <= lower
+
+
+def test_times_since_1970_keep_their_digits_and_are_printed_no_later_than_they_are(folder):
+    (folder / "epoch.csv").write_text("t,turn,lift\n1763524234.5,-1,0\n1763524235.5,0,0.1\n1763524236.5,2,0.1\n")
+    found = json.loads(call(folder, "epoch.csv", "--json").stdout)["time"]
+    lines = call(folder, "epoch.csv").stdout.splitlines()
+    table = next(line for line in lines if "pillar.stl" in line and "contact" in line and "t =" not in line)
+    for text in (lines[0].split("t = ")[1].split(":")[0], table.split("contact")[1].split()[1]):
+        assert found - 1e-4 < float(text) <= found, text
+
+
+def test_one_configuration_with_a_time_has_that_time_and_a_picture(folder):
+    pytest.importorskip("PIL", reason="pictures need the extra [view]")
+    (folder / "one.csv").write_text("t,turn,lift\n1763524234.5,1.57,0\n")
+    result = call(folder, "one.csv", "--png", str(folder / "one.png"))
+    assert result.exit_code == 1, result.output
+    assert result.stdout.startswith("start at t = 1763524234.5: ")
+    assert (folder / "one.png").stat().st_size > 1000
+
+
+def test_joints_that_turn_by_more_than_a_turn_in_a_segment_are_doubted_to_be_degrees(folder):
+    """Of joints that turn, not of those that slide; the answer is that of radians."""
+    (folder / "degrees.csv").write_text("turn,lift\n-90,0\n0,0.1\n")
+    asked = call(folder, "degrees.csv")
+    assert "degrees.csv turns joint 'turn' by 90 rad in one segment: are these degrees?" in asked.stderr
+    assert asked.exit_code == 1
+    (folder / "slide.csv").write_text("turn,lift\n0,0\n-1,9\n-6,0\n")
+    assert "degrees" not in call(folder, "slide.csv").stderr
+
+
 def test_pictures_are_left_behind(folder):
     pytest.importorskip("PIL", reason="pictures need the extra [view]")
     result = call(folder, "bad.csv", "--png", str(folder / "crane.png"), "--out", str(folder / "crane.glb"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -117,6 +118,39 @@ def test_no_sampled_distance_is_below_the_clearance_and_the_least_is_near_it(rng
             else:
                 assert low == pytest.approx((1.0 - accuracy) * 0.05)
     assert near > 0
+
+
+def boxes_and_cylinders() -> tg.Robot:
+    """The arm, its links boxes, cylinders and balls instead of meshes."""
+    arm, pose = tg.robot.generate.arm(), np.eye(4)
+    shapes = {"upper_arm": tg.Box([0.1, 0.1, 0.3]), "wrist_1": tg.Cylinder(0.04, 0.1), "flange": tg.Sphere(0.03)}
+    bare = replace(arm, shapes=(None,) * len(arm.links), parts=())
+    for link, shape in shapes.items():
+        bare = bare.attach(f"{link}_body", shape, link, pose)
+    return bare
+
+
+@pytest.mark.parametrize("robot", [tg.robot.generate.arm(), boxes_and_cylinders()], ids=["meshes", "formulas"])
+def test_fine_accuracies_are_kept_down_to_what_rounding_allows_and_what_was_reached_is_told(robot):
+    """Against distances at many instants about the one that is told to be the nearest."""
+    q = np.cumsum(np.random.default_rng(3).normal(size=(4, 6)) * 0.2, axis=0) + [0.0, 0.8, 0.5, 0.2, 0.0, 0.0]
+    before = None
+    for accuracy in (1e-4, 1e-5, 1e-6, 1e-8):
+        found = robot.check(q, clearance=3.0, accuracy=accuracy, device="cpu").segments
+        low, high = found.clearance_lower, found.clearance_upper
+        assert (low > 0.0).all()
+        assert (low <= high).all()
+        assert (found.clearance_accuracy <= accuracy * (1.0 + 1e-6)).all(), accuracy
+        assert np.allclose(low, (1.0 - found.clearance_accuracy) * high, rtol=1e-15)
+        if before is not None:  # all bounds are of one number
+            assert (before[0] <= high).all()
+            assert (low <= before[1]).all()
+        before = low, high
+        for k in range(3):
+            share = np.clip(3.0 * found.clearance_time[k] - k + np.linspace(-1e-3, 1e-3, 41), 0.0, 1.0)
+            near = robot.distances(q[k] + share[:, None] * (q[k + 1] - q[k]), device="cpu")
+            assert low[k] <= near.upper.min() * (1.0 + 1e-13)
+            assert near.lower.min() <= high[k] * (1.0 + 1e-9)
 
 
 def test_many_trajectories_are_answered_as_one_by_one_by_any_number_of_threads(rng, effort):
@@ -286,6 +320,8 @@ def test_input_that_makes_no_sense_is_told_in_one_sentence():
         arm.check(q, allowed=[("base", "elbow")], device="cpu")
     with pytest.raises(InputError, match="two bodies 'base'"):
         arm.check(q, world={"base": tg.generate.box()}, device="cpu")
+    with pytest.raises(InputError, match="world: bodies are named by texts, not by 3"):
+        arm.check(q, world={3: tg.generate.box()}, device="cpu")
     with pytest.raises(UnsupportedError, match="world: 'ball' must be a Mesh, analytic bodies"):
         arm.check(q, world={"ball": "a ball"}, device="cpu")
     with pytest.raises(InputError, match="world must be meshes by name, a dict, not "):
@@ -294,6 +330,8 @@ def test_input_that_makes_no_sense_is_told_in_one_sentence():
         arm.check([[0.0] * 6, [0.0, 0.0, -1e9, 0.0, 0.0, 0.0]], device="cpu")
     with pytest.raises(InputError, match="times must be 2 numbers that rise"):
         arm.check(q, times=[0.0, 0.0], device="cpu")
+    with pytest.raises(InputError, match="times must not be so far apart"):
+        arm.check(np.linspace(q[0], q[0] + 0.1, 2), times=[-1e308, 1e308], device="cpu")
     with pytest.raises(InputError, match="until must be 'end' or 'contact'"):
         arm.check(q, until="now", device="cpu")
     with pytest.raises(InputError, match="accuracy"):
@@ -302,6 +340,59 @@ def test_input_that_makes_no_sense_is_told_in_one_sentence():
         arm.check(np.linspace(q[0], q[0] + 1.0, 2), tolerance=1e-30, device="cpu")
     with pytest.raises(InputError, match="as long as each other"):
         tg.robot.check({"a": (arm, q), "b": (arm, np.zeros((3, 6)))}, device="cpu")
+    with pytest.raises(InputError, match="bases must be poses or motions by name, a dict, not 3"):
+        tg.robot.check({"a": (arm, q)}, bases=3, device="cpu")
+    ball = tg.Sphere(0.1)
+    for name in (3, None, ""):
+        with pytest.raises(InputError, match="name must be a text, not "):
+            arm.attach(name, ball, "flange")
+    for links in ("base", 3):
+        with pytest.raises(InputError, match="may_touch must be names of links, not "):
+            arm.attach("ball", ball, "flange", may_touch=links)
+    with pytest.raises(InputError, match="an SRDF file is named by a path, not by a int"):
+        arm.allowed(srdf=3)
+    assert 3 not in arm.default_allowed()
+    with pytest.raises(InputError, match="base must have shape"):
+        arm.scene(q, base=3)
+
+
+def test_files_that_are_no_robots_are_told(tmp_path):
+    with pytest.raises(InputError, match="a robot is named by a path, not by a NoneType"):
+        tg.Robot.load(None)
+    with pytest.raises(InputError, match="is a folder; its URDF or MJCF file is meant"):
+        tg.Robot.load(tmp_path)
+    file = tmp_path / "one.urdf"
+    file.write_text('<robot name="one"><link name="base"/></robot>')
+    with pytest.raises(InputError, match="packages must be a dict of folders, not 3"):
+        tg.Robot.load(file, packages=3)
+    with pytest.raises(InputError, match=r"packages\['a'\] is named by a path, not by a NoneType"):
+        tg.Robot.load(file, packages={"a": None})
+
+
+def test_a_robot_without_a_joint_that_moves_answers_about_configurations_of_no_numbers():
+    base = tg.generate.box()
+    joint = Joint("root", "fixed", np.eye(4), np.array([0.0, 0.0, 1.0]), "")
+    robot = tg.Robot("block", ("base",), (-1,), (joint,), (base,))
+    assert robot.joint_names == ()
+    assert np.array_equal(robot.poses([]), np.eye(4)[None])
+    assert robot.poses(np.zeros((2, 3, 0))).shape == (2, 3, 1, 4, 4)
+    assert robot.jacobians(np.zeros((2, 0))).shape == (2, 1, 6, 0)
+    near = np.eye(4)
+    near[0, 3] = 0.9
+    # Nothing moves, and what cannot move against each other is not compared.
+    assert not robot.check(np.zeros((2, 0)), {"other": base.at(near)}, device="cpu")
+    assert len(robot.distances(np.zeros((2, 0)), device="cpu").pairs) == 0
+    with pytest.raises(InputError, match=r"q must have shape \(k, 0\) or \(n, k, 0\) for no joint that moves, not"):
+        robot.check(np.zeros((2, 3)), device="cpu")
+    assert len(robot.scene(np.zeros((2, 0))).things) == 1
+
+
+def test_no_configurations_have_no_poses_and_no_distances():
+    arm = tg.robot.generate.arm()
+    assert arm.poses(np.zeros((0, 6))).shape == (0, 8, 4, 4)
+    found = arm.distances(np.zeros((0, 6)), {"ball": tg.Sphere(0.1)}, device="cpu")
+    assert found.upper.shape == (0, len(found.pairs))
+    assert found.gradient.shape == (0, len(found.pairs), 6)
 
 
 @pytest.mark.cuda

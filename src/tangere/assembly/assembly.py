@@ -53,6 +53,8 @@ class Assembly:
         name: str = "assembly",
         chord_error: float | None = None,
     ) -> None:
+        if not isinstance(parts, Iterable):
+            raise InputError(f"Assembly {name!r}: parts must be meshes by name, or a Part each, not {described(parts)}")
         given = [_part(key, thing) for key, thing in parts.items()] if isinstance(parts, Mapping) else list(parts)
         for number, part in enumerate(given):
             if not isinstance(part, Part):
@@ -151,13 +153,25 @@ class Assembly:
         not_negative(clearance, "clearance")
         check_accuracy(accuracy)
         touch, skin = self.touch, self.skin(skin)
-        pairs = set()
-        for pair in allowed:
-            a, b = (self.number_of(part) for part in pair)
-            pairs.add((min(a, b), max(a, b)))
+        pairs = self._pairs(allowed)
         with using_threads(threads):
             search = ClashSearch(self.parts, touch, skin, choose_device(device))
             return search.find(float(clearance), pairs, depth, accuracy, self.chord_error)
+
+    def _pairs(self, allowed: Any) -> set[tuple[int, int]]:
+        """Pairs of parts by their numbers, the smaller first."""
+        if isinstance(allowed, str) or not isinstance(allowed, Iterable):
+            raise InputError(f"allowed must be pairs of parts, not {described(allowed)}")
+        pairs = set()
+        for k, pair in enumerate(allowed):
+            both = list(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else []
+            if len(both) != 2:
+                raise InputError(f"allowed[{k}] must be two parts, by name or number, not {described(pair)}")
+            a, b = sorted(map(self.number_of, both))
+            if a == b:
+                raise InputError(f"allowed[{k}] names one part twice: {described(pair)}")
+            pairs.add((a, b))
+        return pairs
 
     @property
     def touch(self) -> float:
@@ -196,6 +210,8 @@ class Assembly:
             along: parts that go along with it: a bolt with its washer.
             device, threads: as for `clashes`.
         """
+        if isinstance(along, str) or not isinstance(along, Iterable):
+            raise InputError(f"along must be parts, by name or number, not {described(along)}")
         moved = list(dict.fromkeys(k for name in (part, *along) for k in self.numbers_of(name)))
         name = part if isinstance(part, str) else self.parts[moved[0]].name
         with using_threads(threads):

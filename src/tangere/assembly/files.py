@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 
 from tangere.assembly.part import Part, triangle_digest
 from tangere.motion import as_poses
-from tangere.runtime import InputError, needs_extra, positive
+from tangere.runtime import InputError, file_path, needs_extra, positive
 from tangere.shape.mesh import Mesh, weld_vertices
 from tangere.shape.robot import RobotDescription
 
@@ -46,9 +46,7 @@ class PartsRead:
 
 def read_parts(path: str | PathLike[str], tolerance: float | None, units: str | None) -> PartsRead:
     """The parts in a file or folder; see `Assembly.load`."""
-    if not isinstance(path, str | PathLike):
-        raise InputError(f"an assembly is named by a path, not by a {type(path).__name__}")
-    path = Path(fspath(path))
+    path = file_path(path, "an assembly")
     kind = path.suffix.lower()
     if tolerance is not None and kind not in _SOLIDS:
         raise InputError(f"Assembly {path.name!r}: tolerance is for STEP files; this one has its triangles already")

@@ -8,12 +8,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 from xml.etree import ElementTree
 
-from tangere.runtime import InputError, described
+from tangere.runtime import InputError, described, file_path
 
 #: The reason of pairs that cannot touch while all joints keep within their limits.
 PROVED = "proved never to touch"
@@ -53,7 +52,7 @@ class AllowedPairs:
             links: names of the robot's links.
             bodies: of those that have a body.
         """
-        file = Path(fspath(path))
+        file = file_path(path, "an SRDF file")
         try:
             root = ElementTree.parse(file).getroot()
         except OSError as error:
@@ -83,7 +82,7 @@ class AllowedPairs:
         return iter(self.reasons)
 
     def __contains__(self, pair: Any) -> bool:
-        return _ordered(*pair) in self.reasons
+        return isinstance(pair, tuple | list) and (tuple(pair) in self.reasons or tuple(pair[::-1]) in self.reasons)
 
     def __or__(self, other: AllowedPairs | Iterable[Iterable[str]]) -> AllowedPairs:
         more = AllowedPairs.of(other)

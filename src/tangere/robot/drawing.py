@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tangere.motion import Path
+from tangere.motion import Path, as_poses
 from tangere.robot.forward_kinematics import link_poses
 from tangere.robot.result import RobotCheck
+from tangere.robot.trajectory_checker import clock_of
 from tangere.runtime import Arrays, InputError, to_numpy
 from tangere.scene import Scene, Thing
 from tangere.shape import Moving
@@ -49,16 +50,18 @@ def trajectory_scene(
     points = to_numpy(q, "q").astype(float)
     if points.ndim != 2 or not len(points):
         raise InputError(f"q must be one trajectory, (k, dof), not {points.shape}")
-    if len(points) == 1:
-        points = np.repeat(points, 2, axis=0)
-    clock = np.linspace(0.0, 1.0, len(points)) if times is None else to_numpy(times, "times").astype(float)
+    clock = clock_of(times, len(points))
+    if len(points) == 1:  # stands still, for one second
+        points, clock = np.repeat(points, 2, axis=0), clock + [0.0, 1.0]
     share = (clock - clock[0]) / (clock[-1] - clock[0])
     number = np.arange((len(points) - 1) * INSTANTS + 1) / INSTANTS
     at = np.interp(number, np.arange(len(points)), share)
-    rows = np.stack([np.interp(number, np.arange(len(points)), column) for column in points.T], axis=1)
+    rows = np.empty((len(number), points.shape[1]))
+    for k, column in enumerate(points.T):
+        rows[:, k] = np.interp(number, np.arange(len(points)), column)
     poses = link_poses(robot, rows)
     if base is not None:
-        poses = (base.pose(at) if hasattr(base, "pose") else np.asarray(base, float))[..., None, :, :] @ poses
+        poses = (base.pose(at) if hasattr(base, "pose") else as_poses(base, "base"))[..., None, :, :] @ poses
     lit = set(found.pair or ()) if found is not None else set()
     ends = float(clock[0]), float(clock[-1])
     things = [

@@ -5,6 +5,8 @@ Known as: forward kinematics; geometric (space) Jacobian.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tangere.runtime import Arrays, InputError, to_numpy
@@ -52,7 +54,7 @@ def _configurations(robot: RobotDescription, q: Arrays) -> tuple[np.ndarray, tup
     values, dof = to_numpy(q, "q"), len(robot.joint_names)
     if not values.ndim or values.shape[-1] != dof:
         raise InputError(f"{robot.name}: q must end with {dof} joints, not {values.shape}")
-    return values.reshape(-1, dof), values.shape[:-1]
+    return values.reshape(math.prod(values.shape[:-1]), dof), values.shape[:-1]
 
 
 def _poses(robot: RobotDescription, rows: np.ndarray) -> np.ndarray:

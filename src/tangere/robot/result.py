@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tangere.query.clearance import reached_accuracy
 from tangere.query.contacts import Contacts, Status
 from tangere.robot.allowed_pairs import AllowedPairs
 from tangere.runtime import view_room
@@ -56,6 +57,12 @@ class TrajectorySegments:
     def clearance_pair(self) -> list[Any]:
         """The names of the two bodies that come nearest in each segment; None where not asked or far."""
         return _named(self.clearance_a, self.clearance_b, self.names)
+
+    @property
+    def clearance_accuracy(self) -> np.ndarray:
+        """What was reached: clearance_lower is (1 - clearance_accuracy) clearance_upper; NaN where that is inf or was
+        not asked, 0 where both are 0."""
+        return reached_accuracy(self.clearance_lower, self.clearance_upper)
 
     def of(self, trajectory: int) -> TrajectorySegments:
         """The segments of one of n trajectories."""

@@ -112,6 +112,10 @@ class Robot(RobotDescription):
             pose: where it is in the link's frame, (4, 4); None means at its origin.
             may_touch: other links that may touch it.
         """
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{self.name}: name must be a text, not {described(name)}")
+        if isinstance(may_touch, str) or not isinstance(may_touch, Iterable):
+            raise InputError(f"{self.name}: may_touch must be names of links, not {described(may_touch)}")
         for known in (link, *(may_touch := list(may_touch))):
             if known not in self.links:
                 raise InputError(f"{self.name}: there is no link {known!r}; there are {', '.join(self.links)}")
@@ -252,7 +256,9 @@ class Robot(RobotDescription):
                 the larger body's size.
             clearance: also certify how near bodies come in each segment, up to this distance [m].
             accuracy: `clearance_lower` is at least (1 - accuracy) times `clearance_upper`, or times `clearance` where
-                nothing comes as near; in (0, 1). Small ones are dear.
+                nothing comes as near; in (0, 1). Small ones are dear. What rounding does not allow, as a rule below
+                1e-8, is as fine as it does: `segments.clearance_accuracy` says how fine. Where bodies touch, lower is 0
+                or their gap.
             until: "contact" leaves out the segments after a trajectory's first contact.
             device: where to search; None means CUDA if present.
             threads: CPU threads; None means all, or TANGERE_THREADS.

@@ -11,6 +11,7 @@ Known as: continuous collision checking of joint-space paths; motion validation.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, Literal
 
@@ -187,7 +188,8 @@ def configurations_of(q: Arrays, dof: int, names: tuple[str, ...]) -> np.ndarray
     points = to_numpy(q, "q")
     if points.ndim != 3 or points.shape[2] != dof or not points.shape[1]:
         wanted = f"(k, {dof}) or (n, k, {dof})"
-        raise InputError(f"q must have shape {wanted} for the joints {', '.join(names)}, not {np.shape(q)}")
+        joints = f"the joints {', '.join(names)}" if names else "no joint that moves"
+        raise InputError(f"q must have shape {wanted} for {joints}, not {np.shape(q)}")
     if not np.isfinite(points).all():
         i, k, joint = (int(at) for at in np.argwhere(~np.isfinite(points))[0])
         raise InputError(f"q[{i}, {k}] has {points[i, k, joint]} for joint {names[joint]!r}")
@@ -204,8 +206,10 @@ def clock_of(times: Arrays | None, count: int) -> np.ndarray:
     if times is None:
         return np.linspace(0.0, 1.0, count) if count > 1 else np.zeros(1)
     clock = to_numpy(times, "times").astype(np.float64)
-    if clock.shape != (count,) or not np.isfinite(clock).all() or not (np.diff(clock) > 0.0).all():
+    if clock.shape != (count,) or not np.isfinite(clock).all() or not (clock[1:] > clock[:-1]).all():
         raise InputError(f"times must be {count} numbers that rise, not {described(times)}")
+    if not math.isfinite(float(clock[-1]) - float(clock[0])):
+        raise InputError(f"times must not be so far apart: {clock[0]:g} to {clock[-1]:g} is no finite time")
     return clock
 
 

@@ -99,7 +99,7 @@ def distances_in_cell(
     columns: dict[str, np.ndarray] = {name: np.full(shape, np.inf) for name in ("lower", "upper")}
     columns |= {name: np.zeros((*shape, 3)) for name in ("point_a", "point_b", "normal")}
     columns |= {"gradient": np.zeros((*shape, cell.dof)), "status": np.zeros(shape, np.uint8)}
-    if len(pairs):
+    if count and len(pairs):
         with using_threads(threads):
             _PartDistances(cell, pairs, placed, cap, tie, chosen).write(columns)
     names = tuple((cell.names[one], cell.names[other]) for one, other in pairs.tolist())

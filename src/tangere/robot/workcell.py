@@ -67,11 +67,14 @@ class Workcell:
         self.value: list[int] = []
         self.given: list[Given] = []
         self.dof = 0
+        if bases is not None and not isinstance(bases, Mapping):
+            raise InputError(f"bases must be poses or motions by name, a dict, not {described(bases)}")
+        bases = bases or {}
         moved = sum(len(groups.joints) for groups in map(groups_of, robots.values()))
         for name, robot in robots.items():
-            base = _motion((bases or {}).get(name), f"base of {name or robot.name}")
+            base = _motion(bases.get(name), f"base of {name or robot.name}")
             self._put_robot(name, robot, self._frame(base, moved), moved)
-        for name in bases or {}:
+        for name in bases:
             if name not in robots:
                 raise InputError(f"base names robot {name!r}; there are {', '.join(map(repr, robots))}")
         check_world(world)
@@ -159,8 +162,10 @@ class Workcell:
         self._put_body(name, mesh, parts, self._frame(motion, moved))
 
     def _put_body(self, name: str, mesh: Mesh, parts: tuple[Any, ...], path: tuple[int, ...]) -> None:
-        if not isinstance(name, str) or name in self.names:
-            raise InputError(f"world: there are two bodies {name!r}" if name in self.names else "names must be words")
+        if not isinstance(name, str):
+            raise InputError(f"world: bodies are named by texts, not by {described(name)}")
+        if name in self.names:
+            raise InputError(f"world: there are two bodies {name!r}: of robots, held and around them")
         self.names.append(name)
         self.meshes.append(mesh)
         self.parts.append(parts)

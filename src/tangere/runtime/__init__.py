@@ -16,6 +16,7 @@ from tangere.runtime.arrays import (
 )
 from tangere.runtime.checks import (
     described,
+    file_path,
     fraction,
     not_negative,
     number,
@@ -70,6 +71,7 @@ __all__ = [
     "described",
     "device_of",
     "fetched",
+    "file_path",
     "fraction",
     "indices_at_least",
     "launch",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,17 @@ def described(value: Any) -> str:
     if isinstance(value, Mapping | Sequence | set | frozenset) and not isinstance(value, str | bytes):
         return f"a {type(value).__name__} of {len(value)}"
     return f"a {type(value).__name__}" if not isinstance(value, str) else f"{text[:LONGEST]}…'"
+
+
+def file_path(value: Any, thing: str) -> Path:
+    """A path that names a file or folder.
+
+    Args:
+        thing: what it names, as an error says it: "a mesh file".
+    """
+    if not isinstance(value, str | PathLike):
+        raise InputError(f"{thing} is named by a path, not by a {type(value).__name__}")
+    return Path(fspath(value))
 
 
 def number(value: Any, name: str) -> float:

@@ -200,9 +200,13 @@ class Scene:
         Args:
             down: for times of contacts, which must not be told late.
         """
+        return self.shown_text(self.on_clock(time), digits, down=down)
+
+    def shown_text(self, shown: float, digits: int, *, down: bool = False) -> str:
+        """The same of a time that is the clock's already."""
         first, last = self.clock or self.time_range
         decimals = max(0, digits - 1 - math.floor(math.log10((last - first) or 1.0)))
-        exact = Decimal(repr(float(self.on_clock(time))))  # as it is printed: 0.3 is 0.3, not a little less
+        exact = Decimal(repr(float(shown)))  # as it is printed: 0.3 is 0.3, not a little less
         with localcontext(prec=400):
             return f"{exact.quantize(Decimal(1).scaleb(-decimals), ROUND_FLOOR if down else ROUND_HALF_EVEN) + 0:f}"
 

@@ -91,6 +91,36 @@ def test_an_accuracy_that_rounding_does_not_allow_is_as_fine_as_it_does(accuracy
     assert found.lower <= found.upper <= fine * (1.0 + max(2.0 * accuracy, 1e-4))
 
 
+@pytest.mark.parametrize("accuracy", [1e-5, 1e-6, 1e-8])
+def test_fine_accuracies_are_kept_and_bound_what_the_formula_says(accuracy):
+    """A turned box above a plate, its lowest corner or edge as high as trigonometry says; a ball that closes in."""
+    plate, box = tg.generate.box((8.0, 8.0, 1.0)), tg.generate.box((1.0, 1.0, 1.0))
+    tilt, height = 0.3, 1.5
+    # About its middle: from tilt to pi/4 + tilt, past an edge right below at pi/4.
+    spin = box.moving(
+        tg.Twist(place(0.0, 0.0, height, turn=(0.0, tilt, 0.0)), (0.0, 0.0, 0.0), (0.0, 0.25 * np.pi, 0.0))
+    )
+    falling = box.moving(tg.Twist(place(-1.0, 0.0, 2.0), (2.0, 0.0, -0.9), (0.0, 0.0, 0.0)))
+    for moving, true in ((spin, height - 0.5 - np.sqrt(0.5)), (falling, 2.0 - 0.9 - 0.5 - 0.5)):
+        found = tg.least_clearance(moving, plate, accuracy=accuracy, device="cpu")
+        assert found.lower <= true * (1.0 + 1e-14)
+        assert true <= found.upper * (1.0 + 1e-14)
+        assert found.accuracy <= accuracy * (1.0 + 1e-6)
+        assert found.lower == pytest.approx((1.0 - found.accuracy) * found.upper, rel=1e-15)
+
+
+def test_what_was_reached_is_told_where_rounding_does_not_allow_more():
+    cube = tg.generate.box((1.0, 1.0, 1.0))
+    over = cube.moving(tg.Twist(place(-1.0, 0.0, 1.001), (2.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    found = tg.least_clearance(over, cube, accuracy=1e-15, device="cpu")
+    assert found.lower <= 1e-3 * (1.0 + 1e-12)
+    assert 1e-15 < found.accuracy < 1e-9
+    crossing = cube.moving(tg.Rest(place(0.5)))
+    assert tg.least_clearance(crossing, cube, device="cpu").accuracy in (0.0, 1.0)
+    far = tg.least_clearance(cube.moving(tg.Rest(place(9.0))), cube, cap=1.0, device="cpu")
+    assert np.isnan(far.accuracy)
+
+
 def test_rows_within_the_tolerance_stay_sound_beside_rows_that_need_a_coarser_accuracy():
     """Boxes glide over a table; of one the gap is below the tolerance, of the other the accuracy is beyond rounding."""
     gaps = np.array([5e-7, 0.3])

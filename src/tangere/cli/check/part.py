@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_FLOOR, Decimal, localcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tangere.cli.check.printed import printed_time, rounded_down
 from tangere.cli.shared.json_text import json_text
 from tangere.cli.shared.options import SeveralValues, machine_options, quaternion_option, units_option
 
@@ -161,9 +161,8 @@ def _refuse_with_robot(ctx: click.Context) -> None:
 
 
 def _shown(scene: Scene, time: float, digits: int = 6, *, down: bool = False) -> str:
-    """A time of the file as `Scene.clock_text` has it, without zeros at its end: seconds since 1970 keep theirs."""
-    text = scene.clock_text(time, digits, down=down)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    """A time of the path, in [0, 1], as its file has it."""
+    return printed_time(scene, scene.on_clock(time), digits, down=down)
 
 
 def _least_time(found: PathCheck) -> float:
@@ -233,7 +232,7 @@ def _print(found: PathCheck, names: list[str], scene: Scene) -> None:
     clearance = found.clearance
     obstacle = names[clearance.obstacle[clearance.upper.argmin()]]
     at = _shown(scene, _least_time(found), down=bool(found))
-    certain = "" if found else f"; certainly {_rounded_down(clearance.certain)} m all the way"
+    certain = "" if found else f"; certainly {rounded_down(clearance.certain)} m all the way"
     console.print(
         f"clearance: {clearance.least:.6g} m at t = {at} ({obstacle}){certain}",
         highlight=False,
@@ -255,12 +254,6 @@ def _print(found: PathCheck, names: list[str], scene: Scene) -> None:
     console.print(
         f"{free} of {len(found.segment_status)} segments are free{more}", highlight=False, markup=False, soft_wrap=True
     )
-
-
-def _rounded_down(length: float) -> str:
-    """Six digits, none of them too large."""
-    with localcontext(prec=6, rounding=ROUND_FLOOR):
-        return f"{float(+Decimal(repr(length))):.6g}"
 
 
 def _write_picture(found: PathCheck, scene: Scene, path: Path) -> None:

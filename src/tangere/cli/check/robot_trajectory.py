@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tangere.cli.check.printed import printed_time, rounded_down
 from tangere.cli.shared.json_text import json_text
 
 if TYPE_CHECKING:
-    from tangere.robot import RobotCheck
+    import numpy as np
+
+    from tangere.robot import Robot, RobotCheck
     from tangere.scene import Scene
 
+#: A joint that turns by more in a segment is doubted [rad].
+_WHOLE_TURN = 2.0 * math.pi
 _ROWS = 20  #: segments listed on the screen; --json lists all
 
 
@@ -56,6 +61,7 @@ def check_robot(asked: RobotQuestion) -> bool:
     check_view_extra(pillow=asked.png is not None, viser=asked.look)
     robot = tg.Robot.load(asked.robot)
     times, q = read_trajectory(asked.trajectory, robot.joint_names)
+    _tell_turns(robot, q, asked.trajectory)
     short = [file.name for file in asked.against]
     world = {
         file.name if short.count(file.name) == 1 else str(file): load_mesh(file, asked.units) for file in asked.against
@@ -79,7 +85,7 @@ def check_robot(asked: RobotQuestion) -> bool:
         threads=asked.threads,
     )
     scene = robot.scene(q, world, found, times=times)
-    click.echo(json_text(_as_data(found))) if asked.as_json else _print(found, asked)
+    click.echo(json_text(_as_data(found))) if asked.as_json else _print(found, scene, asked)
     at = _share(scene, found.time)
     if asked.png is not None:
         _write_picture(found, scene, at, asked.png)
@@ -89,6 +95,25 @@ def check_robot(asked: RobotQuestion) -> bool:
     if asked.look:
         open_page(scene, at)
     return bool(found)
+
+
+def _tell_turns(robot: Robot, q: np.ndarray, file: Path) -> None:
+    """Say on stderr if a joint turns by more than a whole turn in a segment: such files are in degrees as a rule."""
+    import numpy as np
+
+    kinds = {joint.name: joint.kind for joint in robot.joints}
+    turning = np.array([kinds[name] == "turning" for name in robot.joint_names], bool)
+    if q.ndim < 2 or q.shape[-1] != len(turning) or not turning.any():
+        return  # what is wrong the check says
+    most = np.where(turning, np.abs(np.diff(q, axis=-2)).max(axis=tuple(range(q.ndim - 1)), initial=0.0), 0.0)
+    joint = int(most.argmax())
+    if not most[joint] > _WHOLE_TURN:
+        return
+    click.echo(
+        f"tangere: {file.name} turns joint {robot.joint_names[joint]!r} by {most[joint]:.4g} rad in one segment:"
+        " are these degrees?",
+        err=True,
+    )
 
 
 def _pair(text: str) -> list[str]:
@@ -139,7 +164,7 @@ def _as_data(found: RobotCheck) -> dict[str, Any]:
     }
 
 
-def _print(found: RobotCheck, asked: RobotQuestion) -> None:
+def _print(found: RobotCheck, scene: Scene, asked: RobotQuestion) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -149,7 +174,7 @@ def _print(found: RobotCheck, asked: RobotQuestion) -> None:
     console = Console()
     verdict = found.status.name.lower()
     if found.pair is not None:
-        verdict += f" at t = {found.time:.9g}: {found.pair[0]} and {found.pair[1]}"
+        verdict += f" at t = {printed_time(scene, found.time, 9, down=True)}: {found.pair[0]} and {found.pair[1]}"
     console.print(
         f"[bold]{escape(verdict)}[/bold]   ({escape(asked.trajectory.name)})", highlight=False, soft_wrap=True
     )
@@ -160,7 +185,7 @@ def _print(found: RobotCheck, asked: RobotQuestion) -> None:
     if asked.clearance is not None:
         low, high = found.clearance
         far = f"no two come as near as {asked.clearance:g} m" if math.isinf(high) else f"{high:.6g} m"
-        tell(f"clearance: {far}; certainly {math.floor(low * 1e9) / 1e9:.6g} m all the way")
+        tell(f"clearance: {far}; certainly {rounded_down(low)} m all the way")
     if found.limits_broken:
         tell(f"beyond their limits: {', '.join(found.limits_broken)}")
     left = ", ".join(f"{count} {reason}" for reason, count in found.ignored.counts().items()) or "none"
@@ -171,7 +196,8 @@ def _print(found: RobotCheck, asked: RobotQuestion) -> None:
     table, pairs = Table("segment", "verdict", "at", "bodies"), found.segments.pair
     for k in touching[:_ROWS]:
         status = Status(int(found.segments.status[k])).name.lower()
-        table.add_row(str(k), status, f"{found.segments.time[k]:.6g}", escape(" and ".join(pairs[k])))
+        at = printed_time(scene, found.segments.time[k], down=True)
+        table.add_row(str(k), status, at, escape(" and ".join(pairs[k])))
     console.print(table)
     more = f"; {len(touching) - _ROWS} more touch, --json lists them" if len(touching) > _ROWS else ""
     tell(f"{len(found.segments) - len(touching)} of {len(found.segments)} segments are free{more}")
@@ -181,7 +207,9 @@ def _write_picture(found: RobotCheck, scene: Scene, at: float, path: Path) -> No
     from tangere.view import strip
 
     middle = at if math.isfinite(at) else 0.5
-    label = f"t = {scene.on_clock(middle):.6g}: {found.status.name.lower()}"
-    labels = [f"t = {scene.on_clock(0.0):.6g}", label, f"t = {scene.on_clock(1.0):.6g}"]
+    shown = found.time if math.isfinite(found.time) else scene.on_clock(middle)
+    label = f"t = {printed_time(scene, shown, down=True)}: {found.status.name.lower()}"
+    begin, end = (printed_time(scene, scene.on_clock(time)) for time in (0.0, 1.0))
+    labels = [f"t = {begin}", label, f"t = {end}"]
     strip(scene, [0.0, middle, 1.0], labels=labels, size=(560, 520), path=path)
     click.echo(f"wrote {path}", err=True)

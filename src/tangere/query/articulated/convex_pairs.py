@@ -21,6 +21,7 @@ from tangere.query.articulated.convex_search import (
 )
 from tangere.query.articulated.pair_questions import PairQuestions
 from tangere.query.articulated.questions import StepHit
+from tangere.query.clearance import ever_finer
 from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.query.distance.convex.bodies import SHAPE, convex_kind, shape_records
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape
@@ -124,21 +125,18 @@ class ConvexPairs:
         count, step = len(bounds), self.rows // len(self.parts)
         found = np.zeros(self.total, _APPROACH)
         found["upper"], found["time"], found["certified"] = bounds[step], -1.0, True
-        kept = self._tolerances
-        lengths = np.stack([np.zeros(self.total), kept], axis=1)
-        first, reached, asked = accuracy, np.full(self.total, accuracy), np.arange(self.total)
-        while len(asked):
-            found[asked] = self._approached(found, asked, lengths, accuracy)[asked]
-            asked = asked[~found["certified"][asked] & (found["upper"][asked] > kept[asked])]
-            if accuracy >= COARSEST:
-                break
-            accuracy = min(10.0 * accuracy, COARSEST)
-            reached[asked] = accuracy
-            found["certified"][asked] = True
-        low = np.where(found["certified"], (1.0 - reached) * found["upper"], 0.0)
+        first, *finer = ever_finer(accuracy)
+        low = self._approach(found, first)
+        for rung in finer:
+            nearest = bounds.copy()
+            np.minimum.at(nearest, step, found["upper"])
+            asked = np.flatnonzero(found["certified"] & (low < nearest[step]))  # others are not the nearest
+            found[asked] = self._approached(found, asked, rung)[asked]
+            sure = asked[found["certified"][asked]]
+            low[sure] = (1.0 - rung) * found["upper"][sure]
         best = np.zeros(count, _APPROACH)
         best["upper"], best["time"] = bounds, -1.0
-        lower, pair = (1.0 - first) * bounds, np.full(count, -1, np.int32)
+        lower, pair = (1.0 - accuracy) * bounds, np.full(count, -1, np.int32)
         np.minimum.at(lower, step, low)
         seen = np.flatnonzero(found["time"] >= 0.0)
         order = seen[np.lexsort((seen, found["upper"][seen]))]
@@ -165,7 +163,21 @@ class ConvexPairs:
         found["point_a"][back], found["point_b"][back] = found["point_b"][back], found["point_a"][back]
         return found
 
-    def _approached(self, found: np.ndarray, rows: np.ndarray, lengths: np.ndarray, accuracy: float) -> np.ndarray:
+    def _approach(self, found: np.ndarray, accuracy: float) -> np.ndarray:
+        """Lower what is `found` of all rows, and what they do not come nearer than, (rows,)."""
+        reached, asked = np.full(self.total, accuracy), np.arange(self.total)
+        while len(asked):
+            found[asked] = self._approached(found, asked, accuracy)[asked]
+            asked = asked[~found["certified"][asked] & (found["upper"][asked] > self._tolerances[asked])]
+            if accuracy >= COARSEST:
+                break
+            accuracy = min(10.0 * accuracy, COARSEST)
+            reached[asked] = accuracy
+            found["certified"][asked] = True
+        return np.where(found["certified"], (1.0 - reached) * found["upper"], 0.0)
+
+    def _approached(self, found: np.ndarray, rows: np.ndarray, accuracy: float) -> np.ndarray:
+        lengths = np.stack([np.zeros(self.total), self._tolerances], axis=1)
         approaches = wp.array(found, dtype=ConvexApproach, device=self.device)
         self._launched(step_approach_kernel, rows, lengths, [accuracy], approaches)
         return approaches.numpy()

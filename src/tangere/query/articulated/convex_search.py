@@ -22,7 +22,6 @@ from tangere.query.distance.convex.narrow_phase import closest_of, first_guess
 from tangere.query.distance.convex.result import FAR, Sought
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape
 from tangere.query.first_contact.convex.conservative_advancement import (
-    MOST_STEPS,
     fastest_closing,
     pair_state,
     reached_by,
@@ -50,6 +49,8 @@ _ONE = wp.constant(real(1.0))
 #: Distances are asked to this part of the accuracy.
 _OF_ACCURACY = wp.constant(real(0.1))
 _OF_TOLERANCE = wp.constant(real(0.1))
+#: Of two bodies in a step, as of two triangles (`clearance`): fine accuracies take many.
+_MOST_STEPS = wp.constant(100_000)
 
 
 @wp.struct
@@ -199,7 +200,6 @@ def approach_of(kind_a: int, kind_b: int) -> wp.Function:
         bend = m_a.bend + m_b.bend
         speed = m_a.fastest + m_b.fastest
         sought = Sought()
-        sought.tolerance = _OF_TOLERANCE * tolerance
         sought.relative = _OF_ACCURACY * accuracy
         sought.enough = FAR
         time = tau
@@ -212,6 +212,7 @@ def approach_of(kind_a: int, kind_b: int) -> wp.Function:
             if steps == 0:
                 guess = first_guess(state.offset)
             steps += 1
+            sought.tolerance = wp.min(_OF_TOLERANCE * tolerance, _OF_ACCURACY * accuracy * best.upper)
             found = closest(a, points_a, b, points_b, state.rotation, state.offset, guess, sought)
             apart = wp.max(found.upper, _ZERO) + slack
             if found.meet:
@@ -221,7 +222,7 @@ def approach_of(kind_a: int, kind_b: int) -> wp.Function:
                 best.time = time
             keep = (_ONE - accuracy) * best.upper + slack
             gap = found.lower - keep
-            if found.meet or not gap > _ZERO or best.upper <= tolerance or steps >= MOST_STEPS:
+            if found.meet or not gap > _ZERO or best.upper <= tolerance or steps >= _MOST_STEPS:
                 best.certified = False  # they touch, or rounding does not allow the accuracy
             else:
                 guess = found.normal

@@ -9,6 +9,7 @@ Known as: certified (minimum) clearance, minimum separation distance over a moti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,8 @@ from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
 #: An accuracy that rounding does not allow is made coarser up to this.
 COARSEST = 0.9
+#: Finer accuracies than this are searched for by way of coarser ones.
+FINE = 1e-4
 #: Of groups that are alike one in so many is searched first.
 SAMPLED = 8
 _NEAREST = NearestApproach.numpy_dtype()
@@ -57,6 +60,11 @@ class LeastClearance:
     time: Any  #: when, in [0, 1]; NaN where upper is inf
     triangle_a: Any  #: of a that is as near then; -1 where upper is inf
     triangle_b: Any
+
+    @property
+    def accuracy(self) -> Any:
+        """What was reached: lower is (1 - accuracy) upper; NaN where upper is inf, 0 where both are 0."""
+        return reached_accuracy(self.lower, self.upper)
 
     def __repr__(self) -> str:
         if np.ndim(self.upper):
@@ -94,8 +102,9 @@ def least_clearance(
 
     Args:
         a, b: meshes or analytic bodies at rest or moving rigidly, n motions with n, or n with one; `b` may be ground.
-        accuracy: lower is at least (1 - accuracy) upper, as far as rounding allows; in (0, 1). Small ones are dear
-            where bodies stay close.
+        accuracy: lower is at least (1 - accuracy) upper; in (0, 1). Small ones are dear where bodies stay close. What
+            rounding does not allow, below 1e-8 or where the distance itself is of that part of the scene, is as fine as
+            it does: `accuracy` of the answer says how fine.
         cap: clearance beyond it does not matter: lower is then (1 - accuracy) cap, upper inf [m]; one or (n,).
             None means no cap.
         tolerance: distances below this need not be resolved, lower may be 0 [m]; None means 1e-6 of the larger body's
@@ -186,6 +195,7 @@ def nearest_approaches(
             bound the others.
     """
     search = _Search(batch, bounds, begin)
+    accuracy, *finer = ever_finer(accuracy)
     if like is not None and len(bounds) > SAMPLED:
         search.run_some(accuracy, like)
     reached = np.full(len(bounds), accuracy)
@@ -197,7 +207,22 @@ def nearest_approaches(
             break
         accuracy = min(10.0 * accuracy, COARSEST)
         reached[missed] = accuracy
-    return nearest, np.where(nearest["certified"], (1.0 - reached) * nearest["upper"], 0.0)
+    lower = np.where(nearest["certified"], (1.0 - reached) * nearest["upper"], 0.0)
+    going = nearest["certified"].copy()
+    for accuracy in finer:
+        nearest = search.run_again(going, accuracy)
+        going &= nearest["certified"]
+        lower[going] = (1.0 - accuracy) * nearest["upper"][going]
+    return nearest, lower
+
+
+def ever_finer(accuracy: float) -> list[float]:
+    """Accuracies to search for one after the other: what a coarser one found lets a finer one begin near the end.
+
+    A search whose bound falls all along the way takes a step for each part `accuracy` of the bound.
+    """
+    rungs = max(math.ceil(math.log10(FINE / accuracy) - 1e-9), 0)
+    return [accuracy * 10.0**rung for rung in range(rungs, -1, -1)]
 
 
 def stay_beyond(batch: RigidQueryBatch, lengths: np.ndarray, begin: np.ndarray | None = None) -> np.ndarray:
@@ -243,6 +268,13 @@ class _Search:
         ]
         launch(lower_by_triangles, self._count, inputs, [self._found], device=device)
 
+    def run_again(self, which: np.ndarray, accuracy: float) -> np.ndarray:
+        """Search these groups with a finer accuracy, below what they were found to come to."""
+        given = self._found.numpy().copy()
+        given["certified"] = ~which
+        self._found.assign(given)
+        return self.run(accuracy)
+
     def run(self, accuracy: float, *, stop: bool = False) -> np.ndarray:
         """Search what is not certified yet."""
         if self._batch.device.is_cuda:
@@ -253,6 +285,14 @@ class _Search:
             inputs = [self._batch.arrays, self._begin, accuracy, stop, self._room, self._stack]
             launch(find_nearest_approach, self._count, inputs, [self._found], device=self._batch.device, grain=1)
         return self._found.numpy()
+
+
+def reached_accuracy(lower: Any, upper: Any) -> Any:
+    """The part of upper that lower is below it; NaN where upper is inf, 0 where both are 0."""
+    low, high = np.asarray(lower, float), np.asarray(upper, float)
+    known = np.isfinite(high) & (high > 0.0)
+    part = np.where(known, (high - low) / np.where(known, high, 1.0), np.where(high == 0.0, 0.0, np.nan))
+    return part if part.ndim else float(part)
 
 
 def check_accuracy(accuracy: float) -> None:

@@ -27,6 +27,8 @@ wp.set_module_options(SOUND)
 
 _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
+#: A direction of double precision is no longer than this.
+_UNIT = wp.constant(wp.float64(1.0 + 4.0e-15))
 _TINY = wp.constant(wp.float64(1.0e-150))
 
 
@@ -82,11 +84,11 @@ def approach_step(
     length = wp.length(n)
     n = n / wp.max(length, _TINY)
     gap = gap_along(a, at, n)
-    keep = kept_apart(accuracy, nearest.upper, pairs[row].slack)
+    keep = _UNIT * kept_apart(accuracy, nearest.upper, pairs[row].slack)
     if length < nearest.upper or not gap > keep:
         features = closest_features(a, at)
         apart = wp.sqrt(features.squared) + pairs[row].slack
-        n = best_direction(a, at, features)
+        n = wp.normalize(best_direction(a, at, features))  # again: of edges that are parallel but for 1e-160, too
         gap = gap_along(a, at, n)
         if not gap > _ZERO and pierce(a, at, pairs[row].slack) >= 0:
             apart = _ZERO
@@ -96,7 +98,7 @@ def approach_step(
             nearest.query = row
             nearest.a = triangle_a
             nearest.b = triangle_b
-            keep = kept_apart(accuracy, nearest.upper, pairs[row].slack)
+            keep = _UNIT * kept_apart(accuracy, nearest.upper, pairs[row].slack)
     if not gap > keep or nearest.upper <= pairs[row].tolerance or steps >= MOST_STEPS:
         nearest.certified = False
     else:
@@ -115,8 +117,14 @@ def approach_step(
 
 @wp.func
 def kept_apart(accuracy: wp.float64, upper: wp.float64, slack: wp.float64) -> wp.float64:
-    """As far as this must be left along a direction, so that nothing comes nearer than (1 - accuracy) upper."""
-    return LONGEST * (_ONE - accuracy) * upper + slack
+    """As far as this must be left along a unit direction, so that nothing comes nearer than (1 - accuracy) upper."""
+    return (_ONE - accuracy) * upper + slack
+
+
+@wp.func
+def boxes_kept_apart(accuracy: wp.float64, upper: wp.float64, slack: wp.float64) -> wp.float64:
+    """The same along directions of single precision, as those that part boxes are."""
+    return LONGEST * kept_apart(accuracy, upper, slack)
 
 
 @wp.kernel

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from tangere.runtime import Arrays, InputError, check_kind, read_only, read_only_copy, to_numpy, view_room
+from tangere.runtime import Arrays, InputError, check_kind, file_path, read_only, read_only_copy, to_numpy, view_room
 from tangere.shape.mesh.files import read_mesh, weld_vertices, write_mesh
 from tangere.shape.mesh.mass import MassProperties, sheet_mass_properties, solid_mass_properties
 from tangere.shape.mesh.report import Report, report_on
@@ -105,9 +104,7 @@ class Mesh:
             weld: merge vertices whose coordinates are equal; `report` says how many. Nothing else is
                 changed. Turn it off where two frames of one simulation must keep the topology of the file.
         """
-        if not isinstance(path, str | PathLike):
-            raise InputError(f"a mesh file is named by a path, not by a {type(path).__name__}")
-        name = Path(fspath(path)).name
+        name = file_path(path, "a mesh file").name
         vertices, faces, source = read_mesh(path, units)
         vertices = _checked_vertices(vertices, name)
         topology = Topology(faces, len(vertices), name)

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from tangere.motion import Chain, Rest, Rigid, Twist
-from tangere.runtime import InputError, described
+from tangere.runtime import InputError, described, file_path
 from tangere.shape.analytic.bodies import Analytic
 from tangere.shape.mesh.mesh import Mesh
 from tangere.shape.moving import Moving
@@ -93,7 +93,13 @@ class RobotDescription:
         from tangere.shape.robot.mjcf import is_mjcf, read_mjcf
         from tangere.shape.robot.urdf import read_urdf
 
-        read = read_mjcf(path) if is_mjcf(path) else read_urdf(path, packages or {})
+        file = file_path(path, "a robot")
+        if file.is_dir():
+            raise InputError(f"Robot {file.name!r}: is a folder; its URDF or MJCF file is meant: {str(file)!r}")
+        if packages is not None and not isinstance(packages, Mapping):
+            raise InputError(f"Robot {file.name!r}: packages must be a dict of folders, not {described(packages)}")
+        folders = {name: file_path(folder, f"packages[{name!r}]") for name, folder in (packages or {}).items()}
+        read = read_mjcf(file) if is_mjcf(file) else read_urdf(file, folders)
         return cls(**{field.name: getattr(read, field.name) for field in fields(read)})
 
     def parts_of(self, link: int) -> tuple[Mesh | Analytic, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from tangere.bvh.obb import box_axes
-from tangere.query.clearance.narrow_phase import ApproachStep, NearestApproach, approach_step, kept_apart
+from tangere.query.clearance.narrow_phase import ApproachStep, NearestApproach, approach_step, boxes_kept_apart
 from tangere.query.clearance.traversal import centre_distance, likely_query, query_in_turn
 from tangere.query.first_contact.rigid.conservative_advancement import (
     QueryArrays,
@@ -84,7 +84,7 @@ def approach_of_query(
         item = stack[base + count]
         a = arrays.nodes_a[query.node_a + item.a]
         b = arrays.nodes_b[query.node_b + item.b]
-        keep = kept_apart(accuracy, nearest.upper, pairs[row].slack)
+        keep = boxes_kept_apart(accuracy, nearest.upper, pairs[row].slack)
         if a.right < 0 and b.right < 0:
             nearest = approach_of_triangles(arrays, row, a.triangle, b.triangle, item.time, accuracy, nearest)
             if stop and nearest.time >= _ZERO:

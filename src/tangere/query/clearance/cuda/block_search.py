@@ -21,7 +21,7 @@ from typing import Any
 import warp as wp
 
 from tangere.bvh.obb import box_axes
-from tangere.query.clearance.narrow_phase import NearestApproach, approach_step, kept_apart
+from tangere.query.clearance.narrow_phase import NearestApproach, approach_step, boxes_kept_apart
 from tangere.query.clearance.traversal import centre_distance, likely_query, query_in_turn
 from tangere.query.first_contact.rigid.conservative_advancement import (
     QueryArrays,
@@ -234,7 +234,7 @@ def block_kernel(registers: int = REGISTERS) -> wp.Kernel:
                             >= arrays.nodes_b[query.node_b + item.b].radius
                         )
                         right = wp.where(opens_a, below_a, below_b)
-                    keep = kept_apart(accuracy, upper, arrays.pairs[row].slack)
+                    keep = boxes_kept_apart(accuracy, upper, arrays.pairs[row].slack)
                     for k in range(many):
                         child = item
                         child.a = own_a
