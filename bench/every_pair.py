@@ -25,7 +25,7 @@ from tangere.query.distance.convex.bodies import ConvexBodies
 from tangere.query.distance.convex.narrow_phase import ConvexAnswer, distance_kernel
 from tangere.query.first_contact import first_contact
 from tangere.query.manifold import manifold
-from tangere.query.manifold.convex.api import NearPairs, near_pairs
+from tangere.query.manifold.convex.batch import NearPairs, near_pairs
 from tangere.runtime import using_threads
 from tangere.shape import generate
 from tangere.shape.analytic import Analytic, hull_tables

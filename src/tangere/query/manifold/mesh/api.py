@@ -21,7 +21,7 @@ import warp as wp
 
 from tangere.query.contacts.record import Contacts
 from tangere.query.distance.convex.bodies import ConvexBodies, as_placed, paired_count
-from tangere.query.manifold.convex.api import ACCURACY, GRAIN, MARGIN, NearPairs, body_features, clipped
+from tangere.query.manifold.convex.batch import ACCURACY, GRAIN, MARGIN, NearPairs, body_features, clipped
 from tangere.query.manifold.convex.features import NearPair, empty_features
 from tangere.query.manifold.mesh.contact_keys import NO_FEATURES, contacts_of, feature_numbers, unique_keys
 from tangere.query.manifold.mesh.envelope import reduced

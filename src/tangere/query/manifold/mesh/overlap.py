@@ -19,7 +19,7 @@ import warp as wp
 
 from tangere.query.distance.convex.bodies import SHAPE, ConvexBodies
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape
-from tangere.query.manifold.convex.api import GRAIN, penetrations
+from tangere.query.manifold.convex.batch import GRAIN, penetrations
 from tangere.query.manifold.mesh.near_triangles import way_out_kernel
 from tangere.query.proximity.posed.features import IS_FEATURE, MeshFeatures
 from tangere.runtime import launch
