@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -189,6 +190,19 @@ def test_prepared_phases_keep_their_arrays(rng):
         wp.array(rng.integers(10, 99, 50), dtype=wp.int64, device=CPU)
     program.run()
     assert np.array_equal(after.numpy(), _in_numpy(start, 1))
+
+
+def test_a_launch_of_the_whole_keeps_its_arrays(rng):
+    before = wp.array(rng.integers(0, 9, 50), dtype=wp.int64, device=CPU)
+    after = wp.empty(50, dtype=wp.int64, device=CPU)
+    whole = PreparedLaunch(_neighbours, [before, after], CPU).block.prepared(50)
+    kept, start = weakref.ref(before), before.numpy().copy()
+    del before
+    assert kept() is not None
+    whole()
+    assert np.array_equal(after.numpy(), _in_numpy(start, 1))
+    del whole
+    assert kept() is None
 
 
 def test_helpers_sleep_when_nothing_happens(rng):

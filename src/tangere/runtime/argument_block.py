@@ -29,9 +29,9 @@ class _Bounds(ctypes.Structure):
 class ArgumentBlock:
     """The arguments of a launch in one block, and the compiled kernel that takes them."""
 
-    def __init__(self, form: _Form, block: ctypes.Structure, places: int, arguments: Sequence[Any]) -> None:
+    def __init__(self, form: _Form, block: Any, places: int, arguments: Sequence[Any]) -> None:
         self._form, self._block, self._leading = form, block, form.names[:places]
-        self._arguments = arguments  # keeps the arrays, of which the block has but addresses
+        block.kept = arguments  # the arrays, of which it has but addresses
 
     @cached_property
     def address(self) -> tuple[int, int, int, int]:

@@ -337,7 +337,7 @@ def test_bad_questions_are_told():
 def test_a_polytope_without_room_is_asked_again_with_more(rng, device, monkeypatch):
     placed = [tg.Cylinder(0.5, 1.0).at(poses(6, rng, 0.1)) for _ in range(2)]
     whole = tg.manifold(*placed, device=device)
-    monkeypatch.setattr("tangere.query.manifold.convex.api.ROOM", 8)
+    monkeypatch.setattr("tangere.query.manifold.convex.batch.ROOM", 8)
     again = tg.manifold(*placed, device=device)
     assert again.gap.tolist() == whole.gap.tolist()
     assert again.key.tolist() == whole.key.tolist()

@@ -11,7 +11,7 @@ from oracles.convex_distances import rows_of
 from oracles.convex_families import bodies, sizes
 from oracles.ways_out import least_seen, reaches
 from tangere.query.distance.convex.bodies import ConvexBodies
-from tangere.query.manifold.convex.api import penetrations
+from tangere.query.manifold.convex.batch import penetrations
 from tangere.query.manifold.convex.penetration import PROVED
 
 #: Relative to the size of both bodies.

@@ -12,34 +12,19 @@ Known as: contact manifold; box on box as in most engines, but the whole polygon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from tangere.query.contacts.record import Contacts
-from tangere.query.distance.convex.bodies import ConvexBodies, as_placed, paired_count
+from tangere.query.distance.convex.bodies import ConvexBodies, PlacedBodies, as_placed, paired_count
 from tangere.query.distance.convex.supports import ConvexKind
-from tangere.query.manifold.convex.approach import MEET, approach_kernel, take_ways_out
-from tangere.query.manifold.convex.clipping import ManifoldPoint, clip_features, single_contacts
-from tangere.query.manifold.convex.features import HullFaces, NearPair, empty_features, feature_kernel, most_sides
-from tangere.query.manifold.convex.penetration import NO_ROOM, PROVED, Penetration, mending_kernel, penetration_kernel
-from tangere.query.manifold.convex.polytope import KEPT, Polytopes
-from tangere.runtime import Arrays, choose_device, launch, thread_count, using_threads
+from tangere.query.manifold.convex.batch import body_features, clipped, contacts_of_points, near_pairs
+from tangere.query.manifold.convex.single_pair import manifold_of_one
+from tangere.runtime import Arrays, choose_device, using_threads
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic, hull_tables
-
-#: Gaps up to this part of the bodies' size count as contacts, unless a distance is given.
-MARGIN = 0.01
-#: Nearest points are as exact as this, relative to the bodies' size, and depths as this, or the last where rounding
-#: does not let them be.
-ACCURACY, DEPTH_ACCURACY, DEPTH_ENOUGH = 1e-9, 5e-10, 1e-9
-#: Pairs worth a thread; polytopes on CUDA and of a CPU thread: few, since memory that is touched for the first time
-#: costs as much as a search, and several, since some searches are long.
-GRAIN, TOGETHER, A_THREAD = 512, 16384, 8
-#: Corners that a polytope has room for at first; where that does not suffice, four times as many, up to the last.
-ROOM, MORE_ROOM, MOST_ROOM = 192, 4, 3072
 
 
 def convex_manifold(
@@ -61,169 +46,36 @@ def convex_manifold(
     chosen = choose_device(device, *(side.shape.poses for side in sides))
     count = paired_count(*(len(side.poses) for side in sides))
     with using_threads(threads):
-        bodies = [ConvexBodies.of(side.shape, chosen) for side in sides]
-        swapped = bodies[0].kind > bodies[1].kind
-        if swapped:
-            sides, bodies = sides[::-1], bodies[::-1]
-        poses = [
-            wp.array(np.ascontiguousarray(side.poses), dtype=wp.mat44d, device=chosen, copy=not chosen.is_cpu)
-            for side in sides
-        ]
-        inputs: list[Any] = []
-        for shapes, places in zip(bodies, poses, strict=True):
-            inputs += [shapes.shapes, shapes.points, places]
-        planes = hull_tables(sides[1].shape.hull, chosen.alias).planes
-        near = near_pairs((bodies[0].kind, bodies[1].kind), inputs, planes, count, distance, chosen)
-        if bodies[0].kind == ConvexKind.POINT:
-            found = _single_contacts(near, bodies[1], sides[1].shape, poses)
-        else:
-            features = [
-                body_features(near, sign, side.shape, own, places, poses[0])
-                for sign, side, own, places in zip((-1.0, 1.0), sides, bodies, poses, strict=True)
-            ]
-            found = clipped(near, features, poses[0], distance)
-    return _contacts(found, swapped)
+        if count == 1 and chosen.is_cpu:
+            return _contacts(*manifold_of_one(*sides, distance))
+        return _contacts(*_manifolds_of_many(*sides, count, distance, chosen))
 
 
-@dataclass(frozen=True, eq=False)
-class NearPairs:
-    """Pairs of bodies on a device, and which of them are near."""
-
-    records: wp.array  #: (n,) `NearPair`
-    chosen: wp.array  #: (m,) rows of the records
-
-    @property
-    def device(self) -> wp.Device:
-        return self.records.device
-
-    @staticmethod
-    def of(records: np.ndarray, device: wp.Device) -> NearPairs:
-        """All of some `NearPair` records."""
-        on_device = wp.array(records, dtype=NearPair, device=device, copy=not device.is_cpu)
-        return NearPairs(on_device, wp.array(np.arange(len(records), dtype=np.int32), dtype=wp.int32, device=device))
-
-
-def near_pairs(
-    kinds: tuple[ConvexKind, ConvexKind],
-    inputs: list[Any],
-    planes_b: wp.array,
-    count: int,
-    distance: float | None,
-    device: wp.Device,
-) -> NearPairs:
-    """The pairs that are near enough, with the way out of those whose cores overlap."""
-    records = wp.empty(count, dtype=NearPair, device=device)
-    flags = wp.empty(count, dtype=wp.uint8, device=device)
-    limit = -1.0 if distance is None else float(distance)
-    launch(
-        approach_kernel(*kinds),
-        count,
-        [*inputs, planes_b, ACCURACY, limit, MARGIN],
-        [records, flags],
-        device=device,
-        grain=GRAIN,
-    )
-    told = flags.numpy()
-    deep = np.flatnonzero(told == MEET).astype(np.int32)
-    if len(deep):
-        found = wp.array(penetrations(kinds, inputs, deep, device), dtype=Penetration, device=device)
-        rows = wp.array(deep, dtype=wp.int32, device=device)
-        launch(take_ways_out, len(deep), [rows, found, inputs[2], records], device=device, grain=GRAIN)
-    return NearPairs(records, wp.array(np.flatnonzero(told).astype(np.int32), dtype=wp.int32, device=device))
-
-
-def penetrations(
-    kinds: tuple[ConvexKind, ConvexKind], inputs: list[Any], rows: np.ndarray, device: wp.Device
-) -> np.ndarray:
-    """`Penetration` records of some pairs; polytopes get as much room as they need."""
-    answers = np.zeros(0, Penetration.numpy_dtype())
-    which, room = np.arange(len(rows)), ROOM
-    while len(which) and room <= MOST_ROOM:  # beyond, rounding has spoilt them: the least way seen parts the bodies
-        together = TOGETHER if device.is_cuda else A_THREAD * thread_count()
-        scratch = _scratch(min(len(which), max(together * ROOM // room, 1)), room, device)
-        found = wp.empty(len(which), dtype=Penetration, device=device)
-        chosen = wp.array(rows[which].astype(np.int32), dtype=wp.int32, device=device)
-        arguments = [chosen, *inputs, DEPTH_ACCURACY, DEPTH_ENOUGH, scratch]
-        launch(penetration_kernel(*kinds), len(scratch.corners) // room, arguments, [found], device=device, grain=1)
-        if room == ROOM:
-            answers = found.numpy()
-        else:
-            answers[which] = found.numpy()
-        which, room = which[answers["room"][which] == NO_ROOM], MORE_ROOM * room
-    again = np.flatnonzero((answers["room"] != PROVED) | (answers["beside"] != 0))
-    if len(again):
-        chosen, which, found = (
-            wp.array(np.ascontiguousarray(each), dtype=dtype, device=device)
-            for each, dtype in ((rows, wp.int32), (again.astype(np.int32), wp.int32), (answers, Penetration))
-        )
-        launch(mending_kernel(*kinds), len(again), [chosen, which, *inputs, DEPTH_ENOUGH], [found], device=device)
-        answers = found.numpy()
-    return answers
-
-
-def _scratch(count: int, room: int, device: wp.Device) -> Any:
-    """Polytopes with room for so many corners each."""
-    scratch: Any = Polytopes()
-    scratch.room = room
-    scratch.corners, scratch.own = (wp.empty(count * room, dtype=wp.vec3d, device=device) for _ in "ab")
-    many = {"faces": wp.vec3i, "planes": wp.vec4d, "distances": wp.float64, "sides": wp.int32, "gone": wp.int32}
-    for name, dtype in many.items():
-        setattr(scratch, name, wp.empty(2 * count * room, dtype=dtype, device=device))
-    scratch.cones = wp.empty(KEPT * count, dtype=wp.vec4d, device=device)
-    return scratch
-
-
-def _hull_of(shape: Analytic, device: wp.Device) -> Any:
-    """The tables of a hull; empty ones for other bodies."""
-    hull: Any = HullFaces()
-    tables = hull_tables(shape.hull, device.alias)
-    hull.edges, hull.planes = tables.edges, tables.planes
-    return hull
-
-
-def body_features(
-    near: NearPairs, toward: float, shape: Analytic, bodies: ConvexBodies, poses: wp.array, origins: wp.array
-) -> Any:
-    """`Features` of the bodies of near pairs that face `toward` times their normals."""
-    count, device = len(near.chosen), near.device
-    listed = empty_features(count, most_sides(bodies.kind, shape.hull), device)
-    hull = _hull_of(shape, device)
-    inputs = [near.chosen, near.records, bodies.shapes, bodies.points, hull, poses, origins, toward, listed]
-    launch(feature_kernel(bodies.kind), count, inputs, device=device, grain=GRAIN)
-    return listed
-
-
-def clipped(near: NearPairs, features: list[Any], origins: wp.array, distance: float | None) -> np.ndarray:
-    """`ManifoldPoint` records of near pairs whose `Features` of a and b are known."""
-    count, device = len(near.chosen), near.device
-    if not count:
-        return np.zeros(0, ManifoldPoint.numpy_dtype())
-    limit = -1.0 if distance is None else float(distance)
-    counts = wp.empty(count, dtype=wp.int32, device=device)
-    firsts = wp.empty(count, dtype=ManifoldPoint, device=device)
-    none, nowhere = wp.zeros(0, dtype=ManifoldPoint, device=device), wp.zeros(0, dtype=wp.int32, device=device)
-    inputs = [near.chosen, near.records, *features, origins, limit, MARGIN, counts]
-    launch(clip_features, count, [*inputs, none, nowhere, firsts], device=device, grain=GRAIN)
-    told = counts.numpy()
-    if (told == 1).all():
-        return firsts.numpy()
-    ends = np.cumsum(told)
-    offsets = wp.array((ends - told).astype(np.int32), dtype=wp.int32, device=device)
-    out = wp.empty(int(ends[-1]), dtype=ManifoldPoint, device=device)
-    launch(clip_features, count, [*inputs, firsts, offsets, out], device=device, grain=GRAIN)
-    return out.numpy()
-
-
-def _single_contacts(near: NearPairs, bodies: ConvexBodies, shape: Analytic, poses: list[wp.array]) -> np.ndarray:
-    """`ManifoldPoint` records of spheres and other bodies: one for each near pair."""
-    count, device = len(near.chosen), near.device
-    if bodies.kind == ConvexKind.POINT:
-        numbers = wp.zeros(1, dtype=wp.int32, device=device)
-    else:
-        numbers = body_features(near, 1.0, shape, bodies, poses[1], poses[0]).number
-    out = wp.empty(count, dtype=ManifoldPoint, device=device)
-    launch(single_contacts, count, [near.chosen, near.records, numbers, poses[0]], [out], device=device, grain=GRAIN)
-    return out.numpy()
+def _manifolds_of_many(
+    a: PlacedBodies, b: PlacedBodies, count: int, distance: float | None, device: wp.Device
+) -> tuple[np.ndarray, bool]:
+    """`ManifoldPoint` records, and whether b was taken first."""
+    sides = a, b
+    bodies = [ConvexBodies.of(side.shape, device) for side in sides]
+    swapped = bodies[0].kind > bodies[1].kind
+    if swapped:
+        sides, bodies = sides[::-1], bodies[::-1]
+    poses = [
+        wp.array(np.ascontiguousarray(side.poses), dtype=wp.mat44d, device=device, copy=not device.is_cpu)
+        for side in sides
+    ]
+    inputs: list[Any] = []
+    for shapes, places in zip(bodies, poses, strict=True):
+        inputs += [shapes.shapes, shapes.points, places]
+    planes = hull_tables(sides[1].shape.hull, device.alias).planes
+    near = near_pairs((bodies[0].kind, bodies[1].kind), inputs, planes, count, distance, device)
+    if bodies[0].kind == ConvexKind.POINT:
+        return contacts_of_points(near, bodies[1], sides[1].shape, poses), swapped
+    features = [
+        body_features(near, sign, side.shape, own, places, poses[0])
+        for sign, side, own, places in zip((-1.0, 1.0), sides, bodies, poses, strict=True)
+    ]
+    return clipped(near, features, poses[0], distance), swapped
 
 
 def _contacts(found: np.ndarray, swapped: bool) -> Contacts:

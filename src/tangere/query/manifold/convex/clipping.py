@@ -283,7 +283,7 @@ def clip_features(
 ):
     """Count the contacts of each pair that are nearer than given, or, if that is negative, than a part of its size.
 
-    The first one of each is written to `firsts`; with offsets, all.
+    The first one of each is written to `firsts`; with offsets, all for which `counts` says that there is room.
     """
     i = first + wp.tid()
     listing = offsets.shape[0] > 0
@@ -391,8 +391,7 @@ def clip_features(
                 root += 1
     if list.least > pair.gap + same:
         list = listed(list, pair, a, b, i, pair.point_a, NEAREST, 0, distance, origin, offset, room, out)
-    if not listing:
-        counts[i] = list.count
+    counts[i] = list.count
 
 
 @wp.kernel

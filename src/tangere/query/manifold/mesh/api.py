@@ -21,7 +21,7 @@ import warp as wp
 
 from tangere.query.contacts.record import Contacts
 from tangere.query.distance.convex.bodies import ConvexBodies, as_placed, paired_count
-from tangere.query.manifold.convex.api import ACCURACY, GRAIN, MARGIN, NearPairs, body_features, clipped
+from tangere.query.manifold.convex.batch import ACCURACY, GRAIN, MARGIN, NearPairs, body_features, clipped
 from tangere.query.manifold.convex.features import NearPair, empty_features
 from tangere.query.manifold.mesh.contact_keys import NO_FEATURES, contacts_of, feature_numbers, unique_keys
 from tangere.query.manifold.mesh.envelope import reduced
@@ -121,7 +121,7 @@ def _apart(scene: BodiesOnMesh, near: np.ndarray) -> np.ndarray:
         return np.zeros(0, _PRESSED)
     parts = wp.zeros(len(near), dtype=wp.int32, device=scene.device)
     sides = wp.zeros(len(near), dtype=wp.float64, device=scene.device)
-    records = wp.array(near, dtype=NearTriangle, device=scene.device)
+    records = scene.sent(near, NearTriangle)
     inputs = [scene.shapes, scene.poses_b, records]
     launch(pressed_parts, len(near), inputs, [parts, sides], device=scene.device, grain=GRAIN)
     part, side = parts.numpy(), sides.numpy()
@@ -147,9 +147,9 @@ def _overlapping(scene: BodiesOnMesh, near: np.ndarray, ways: WaysOut) -> np.nda
     parts = wp.zeros(len(near), dtype=wp.int32, device=scene.device)
     inputs = [
         scene.shapes,
-        wp.array(near["row"].astype(np.int32), dtype=wp.int32, device=scene.device),
-        wp.array(near["triangle"].astype(np.int32), dtype=wp.int32, device=scene.device),
-        wp.array(ways.normal, dtype=wp.vec3d, device=scene.device),
+        scene.sent(near["row"].astype(np.int32), wp.int32),
+        scene.sent(near["triangle"].astype(np.int32), wp.int32),
+        scene.sent(ways.normal, wp.vec3d),
         scene.poses_b,
     ]
     launch(facing_parts, len(near), inputs, [parts], device=scene.device, grain=GRAIN)
@@ -170,10 +170,7 @@ def _contacts(scene: BodiesOnMesh, shape: Analytic, near: np.ndarray, distance: 
     listed = NearPairs.of(pairs, scene.device)
     own = body_features(listed, -1.0, shape, scene.bodies, scene.poses_a, scene.poses_a)
     other = empty_features(len(pairs), 3, scene.device)
-    numbers = [
-        wp.array(column.astype(np.int32), dtype=wp.int32, device=scene.device)
-        for column in (pairs["row"], triangles, parts)
-    ]
+    numbers = [scene.sent(column.astype(np.int32), wp.int32) for column in (pairs["row"], triangles, parts)]
     inputs = [scene.shapes, *numbers, scene.poses_b, scene.poses_a, other]
     launch(place_parts, len(pairs), inputs, [], device=scene.device, grain=GRAIN)
     found = clipped(listed, [own, other], scene.poses_a, distance)

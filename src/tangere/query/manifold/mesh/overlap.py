@@ -19,7 +19,7 @@ import warp as wp
 
 from tangere.query.distance.convex.bodies import SHAPE, ConvexBodies
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape
-from tangere.query.manifold.convex.api import GRAIN, penetrations
+from tangere.query.manifold.convex.batch import GRAIN, penetrations
 from tangere.query.manifold.mesh.near_triangles import way_out_kernel
 from tangere.query.proximity.posed.features import IS_FEATURE, MeshFeatures
 from tangere.runtime import launch
@@ -47,6 +47,10 @@ class BodiesOnMesh:
         poses = self.poses_b.numpy()
         return poses[np.minimum(rows, len(poses) - 1), :3, :3]
 
+    def sent(self, data: np.ndarray, dtype: Any) -> wp.array:
+        """What nobody changes any more, on the device; on CPU the same memory: a copy takes longer than the rest."""
+        return wp.array(data, dtype=dtype, device=self.device, copy=not self.device.is_cpu)
+
 
 @dataclass(frozen=True, eq=False)
 class WaysOut:
@@ -64,8 +68,8 @@ def ways_out(scene: BodiesOnMesh, near: np.ndarray) -> WaysOut:
     near = _with_neighbours(scene.mesh, near)
     normals = _turned_normals(scene, near)
     count = len(near)
-    out, back = (_ways(scene, near, np.arange(count), sign * normals)[0] for sign in (1.0, -1.0))
-    sides = _sides(scene.mesh, near, out, back)
+    both = _ways(scene, near, np.tile(np.arange(count), 2), np.concatenate([normals, -normals]))[0]
+    sides = _sides(scene.mesh, near, both[:count], both[count:])
     normals = sides[:, None] * normals
     piece = _pieces(scene, near, sides, normals)
     order = np.argsort(piece, kind="stable")
@@ -110,15 +114,12 @@ def _ways(
     scene: BodiesOnMesh, near: np.ndarray, which: np.ndarray, normals: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """How far bodies of some records have to go along normals until the triangles are behind them; deepest points."""
-    arrays = [
-        wp.array(near[name][which].astype(np.int32), dtype=wp.int32, device=scene.device)
-        for name in ("row", "triangle")
-    ]
+    arrays = [scene.sent(near[name][which].astype(np.int32), wp.int32) for name in ("row", "triangle")]
     depths = wp.zeros(len(which), dtype=wp.float64, device=scene.device)
     deepest = wp.zeros(len(which), dtype=wp.vec3d, device=scene.device)
     inputs = [
         *arrays,
-        wp.array(np.nan_to_num(normals), dtype=wp.vec3d, device=scene.device),
+        scene.sent(np.nan_to_num(normals), wp.vec3d),
         *scene.bodies.arguments,
         scene.poses_a,
         scene.shapes.corners,
@@ -168,11 +169,15 @@ def _links(mesh: Mesh, near: np.ndarray, proper: np.ndarray) -> tuple[np.ndarray
 
 
 def _connected(links: tuple[np.ndarray, np.ndarray], count: int) -> np.ndarray:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_array((np.ones(len(links[0]), np.int8), links), shape=(count, count))
-    return connected_components(graph, directed=False)[1]
+    """(count,) numbers of the groups that hang together: the least label of either end goes to both until none does."""
+    one, other = links
+    label = np.arange(count)
+    while (label[one] != label[other]).any():
+        least = np.minimum(label[one], label[other])
+        for end in links:
+            np.minimum.at(label, label[end], least)
+        label = label[label]
+    return np.unique(label, return_inverse=True)[1]
 
 
 def _distinct(normals: np.ndarray) -> np.ndarray:
@@ -182,11 +187,11 @@ def _distinct(normals: np.ndarray) -> np.ndarray:
 
 def _least_ways(scene: BodiesOnMesh, pieces: list[np.ndarray]) -> np.ndarray:
     """The normals of the least ways out of the convex hulls of pieces, (k, 3)."""
-    device, rows = scene.device, np.array([piece["row"][0] for piece in pieces])
+    rows = np.array([piece["row"][0] for piece in pieces])
 
     def gathered(array: wp.array, dtype: Any) -> wp.array:
         values = array.numpy()
-        return wp.array(values[np.minimum(rows, len(values) - 1)], dtype=dtype, device=device)
+        return scene.sent(values[np.minimum(rows, len(values) - 1)], dtype)
 
     corners = [scene.mesh.vertices[np.unique(scene.mesh.faces[piece["triangle"]])] for piece in pieces]
     hulls: Any = np.zeros(len(pieces), SHAPE)
@@ -197,11 +202,11 @@ def _least_ways(scene: BodiesOnMesh, pieces: list[np.ndarray]) -> np.ndarray:
         gathered(scene.bodies.shapes, ConvexShape),
         scene.bodies.points,
         gathered(scene.poses_a, wp.mat44d),
-        wp.array(hulls, dtype=ConvexShape, device=device),
-        wp.array(np.concatenate(corners), dtype=wp.vec3d, device=device),
+        scene.sent(hulls, ConvexShape),
+        scene.sent(np.concatenate(corners), wp.vec3d),
         gathered(scene.poses_b, wp.mat44d),
     ]
-    return penetrations((scene.bodies.kind, ConvexKind.HULL), inputs, np.arange(len(pieces)), device)["normal"]
+    return penetrations((scene.bodies.kind, ConvexKind.HULL), inputs, np.arange(len(pieces)), scene.device)["normal"]
 
 
 def _shortest(

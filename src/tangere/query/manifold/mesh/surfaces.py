@@ -26,7 +26,7 @@ from tangere.query.first_contact.mesh_heightfield.details import in_ground, refu
 from tangere.query.first_contact.options import Accuracy
 from tangere.query.first_contact.rigid.query_batch import TOLERANCE
 from tangere.query.intersection.posed import as_posed
-from tangere.query.manifold.convex.api import MARGIN
+from tangere.query.manifold.convex.batch import MARGIN
 from tangere.query.manifold.mesh.contact_keys import unique_keys
 from tangere.query.manifold.mesh.envelope import reduced
 from tangere.query.proximity.posed.api import PosedProximity
