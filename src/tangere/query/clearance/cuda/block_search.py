@@ -31,7 +31,7 @@ from tangere.query.first_contact.rigid.conservative_advancement import (
 )
 from tangere.query.first_contact.rigid.cuda.block_search import REGISTERS, RESERVE, THREADS, rounded_down
 from tangere.query.first_contact.rigid.narrow_phase import corner_radii, corners_of
-from tangere.runtime import SOUND
+from tangere.runtime import SOUND, device_of
 
 wp.set_module_options(SOUND)
 
@@ -85,7 +85,7 @@ def search_blocks(
         room: pairs after which a stack counts as full.
         registers: of a thread, on CUDA.
     """
-    device = found.device
+    device = device_of(found)
     width = THREADS if device.is_cuda or wp.config.enable_cpu_blocks else 1
     if len(found):
         wp.launch(
