@@ -22,9 +22,8 @@ import warp as wp
 from tangere.runtime import InputError, PreparedLaunch
 from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
-from tangere.soft.contact.detection import Detection
+from tangere.soft.contact.detection import Detection, HeldCrossings
 from tangere.soft.contact.friction_memory import ROUNDING
-from tangere.soft.contact.held_crossings import HeldCrossings
 from tangere.soft.contact.initial_contacts import InitialContacts
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.contact.rows import ContactRows

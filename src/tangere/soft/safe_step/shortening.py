@@ -12,7 +12,7 @@ import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch, launch
-from tangere.soft.contact.held_crossings import HeldCrossings
+from tangere.soft.contact.detection import HeldCrossings
 from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.model.assembled_bodies import STILL, AssembledBodies, DofArrays, SurfaceArrays
 from tangere.soft.safe_step.impact import ImpactArrays, ImpactSubstep, impact_slot

@@ -33,7 +33,7 @@ from tangere.bvh.wide import CONE_ROWS
 from tangere.geometry.simd import lanes_by_mask
 from tangere.runtime import SOUND, PreparedLaunch, reserve_slots
 from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
-from tangere.soft.contact.held_crossings import HeldCrossings
+from tangere.soft.contact.detection import HeldCrossings
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, struct_of
 from tangere.soft.safe_step.cpu.simd_crossing import simd_crossing
