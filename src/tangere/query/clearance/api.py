@@ -208,11 +208,14 @@ def nearest_approaches(
         accuracy = min(10.0 * accuracy, COARSEST)
         reached[missed] = accuracy
     lower = np.where(nearest["certified"], (1.0 - reached) * nearest["upper"], 0.0)
-    going = nearest["certified"].copy()
+    certified = nearest["certified"].copy()
+    going = certified.copy()
     for accuracy in finer:
         nearest = search.run_again(going, accuracy)
         going &= nearest["certified"]
         lower[going] = (1.0 - accuracy) * nearest["upper"][going]
+    nearest = nearest.copy()
+    nearest["certified"] = certified  # also what a finer search could not do: `lower` is of a coarser one
     return nearest, lower
 
 
