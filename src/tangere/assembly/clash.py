@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tangere.query.contacts import Contacts, Kind
-from tangere.runtime import view_room
+from tangere.runtime import text_below, view_room
 
 
 class ClashKind(StrEnum):
@@ -52,7 +52,7 @@ class Clash:
     def told(self) -> str:
         """The kind, and how much."""
         if np.isfinite(self.depth_upper) and self.kind in FAULTS:
-            return f"{self.kind}, {self.depth_lower:.3g} to {self.depth_upper:.3g} m deep"
+            return f"{self.kind}, {text_below(self.depth_lower, 3)} to {self.depth_upper:.3g} m deep"
         return f"{self.kind}, {self.distance:.3g} m" if self.kind == ClashKind.NEAR else str(self.kind)
 
     def as_data(self) -> dict[str, Any]:

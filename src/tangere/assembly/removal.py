@@ -24,7 +24,7 @@ from tangere.query.contacts import Status
 from tangere.query.containment import check_solid, contained_vertices
 from tangere.query.depth import DIRECTIONS
 from tangere.query.first_contact import MovingBodies, Skin, mesh_without_skin, rigid_first_contacts
-from tangere.runtime import Arrays, InputError, described, to_numpy, view_room
+from tangere.runtime import Arrays, InputError, described, text_below, to_numpy, view_room
 from tangere.shape.mesh import Mesh
 
 #: Beside the way until a plane is between them, as a part of the part.
@@ -46,7 +46,7 @@ class Removal:
 
     def __repr__(self) -> str:
         way = ", ".join(f"{x:.3g}" for x in self.direction)
-        return f"Removal(({way}): {'free' if self.free else f'{self.distance:.6g} m, then {self.blocker}'})"
+        return f"Removal(({way}): {'free' if self.free else f'{text_below(self.distance)} m, then {self.blocker}'})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,9 @@ class Removals:
     def _repr_html_(self) -> str:
         """For notebooks: each direction."""
         facts = {
-            ", ".join(f"{x:.3g}" for x in row.direction): "free" if row.free else f"{row.distance:.4g} m, {row.blocker}"
+            ", ".join(f"{x:.3g}" for x in row.direction): (
+                "free" if row.free else f"{text_below(row.distance, 4)} m, {row.blocker}"
+            )
             for row in self.rows[:26]
         }
         return view_room().html(repr(self), facts)
@@ -89,7 +91,7 @@ def find_removals(
     """The removals of the parts `moved`, which go together under a name."""
     ways = checked_directions(directions)
     for number in moved:
-        check_solid(parts[number].shape, f"part {parts[number].name!r}")
+        check_solid(parts[number].shape, f"part {parts[number].name!r}", "removal")
     taken = [mesh_without_skin(parts[number].shape, (), skin) for number in moved]
     deepest = max((each for _, each in taken), key=lambda each: each.deepest)
     others = [k for k in range(len(parts)) if k not in set(moved)]

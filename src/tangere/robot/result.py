@@ -10,7 +10,7 @@ import numpy as np
 from tangere.query.clearance import reached_accuracy
 from tangere.query.contacts import Contacts, Status
 from tangere.robot.allowed_pairs import AllowedPairs
-from tangere.runtime import view_room
+from tangere.runtime import text_below, view_room
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +104,11 @@ class RobotCheck:
     def __repr__(self) -> str:
         told = [str(self.status)]
         if self.pair is not None:
-            told = [f"{self.status} at t={self.time:.9g}", f"{self.pair[0]} - {self.pair[1]}"]
+            told = [f"{self.status} at t={text_below(self.time, 9)}", f"{self.pair[0]} - {self.pair[1]}"]
         told.append(f"{len(self.segments)} segments x {self.compared} pairs")
         if np.isfinite(self.clearance[0]):
-            told.append("clearance {:.4g} to {:.4g} m".format(*self.clearance))
+            low, high = self.clearance
+            told.append(f"clearance {text_below(low, 4)} to {high:.4g} m")
         if self.limits_broken:
             told.append(f"beyond the limits of {', '.join(self.limits_broken)}")
         if len(self.ignored):
@@ -118,9 +119,10 @@ class RobotCheck:
         """For notebooks: the verdict, what touches, what was left out."""
         facts = {"status": str(self.status), "segments": str(len(self.segments)), "pairs": str(self.compared)}
         if self.pair is not None:
-            facts |= {"time": f"{self.time:.9g}", "bodies": " and ".join(self.pair)}
+            facts |= {"time": text_below(self.time, 9), "bodies": " and ".join(self.pair)}
         if np.isfinite(self.clearance[0]):
-            facts["clearance"] = "{:.6g} to {:.6g} m".format(*self.clearance)
+            low, high = self.clearance
+            facts["clearance"] = f"{text_below(low)} to {high:.6g} m"
         if self.limits_broken:
             facts["beyond limits"] = ", ".join(self.limits_broken)
         facts["not compared"] = ", ".join(f"{n} {why}" for why, n in self.ignored.counts().items()) or "none"

@@ -23,6 +23,7 @@ from tangere.runtime.checks import (
     positive,
     positives,
     random_source,
+    text_below,
     three_numbers,
     whole,
 )
@@ -96,6 +97,7 @@ __all__ = [
     "shard_ranges",
     "side_stream",
     "sort_pairs",
+    "text_below",
     "thread_count",
     "three_numbers",
     "to_numpy",

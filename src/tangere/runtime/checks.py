@@ -1,9 +1,10 @@
-"""What callers give, checked: always the value, then its name; one sentence says what is wrong."""
+"""What callers give, checked: always the value, then its name; one sentence says what is wrong. How values are told."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
@@ -30,6 +31,15 @@ def described(value: Any) -> str:
     if isinstance(value, Mapping | Sequence | set | frozenset) and not isinstance(value, str | bytes):
         return f"a {type(value).__name__} of {len(value)}"
     return f"a {type(value).__name__}" if not isinstance(value, str) else f"{text[:LONGEST]}…'"
+
+
+def text_below(value: float, digits: int = 6) -> str:
+    """A bound from below, or a time that must not be told late, in so many digits: never above the value."""
+    number = float(value)
+    if not math.isfinite(number):
+        return f"{number:g}"
+    with localcontext(prec=digits, rounding=ROUND_FLOOR):
+        return f"{float(+Decimal(repr(number))):.{digits}g}"
 
 
 def file_path(value: Any, thing: str) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tangere.cli.check.printed import printed_time, rounded_down
+from tangere.cli.check.printed import printed_time
 from tangere.cli.shared.json_text import json_text
 from tangere.cli.shared.options import SeveralValues, machine_options, quaternion_option, units_option
 
@@ -221,6 +221,7 @@ def _print(found: PathCheck, names: list[str], scene: Scene) -> None:
     from rich.table import Table
 
     from tangere.query.contacts import Status
+    from tangere.runtime import text_below
 
     console = Console()
     verdict = found.status.name.lower()
@@ -232,7 +233,7 @@ def _print(found: PathCheck, names: list[str], scene: Scene) -> None:
     clearance = found.clearance
     obstacle = names[clearance.obstacle[clearance.upper.argmin()]]
     at = _shown(scene, _least_time(found), down=bool(found))
-    certain = "" if found else f"; certainly {rounded_down(clearance.certain)} m all the way"
+    certain = "" if found else f"; certainly {text_below(clearance.certain)} m all the way"
     console.print(
         f"clearance: {clearance.least:.6g} m at t = {at} ({obstacle}){certain}",
         highlight=False,

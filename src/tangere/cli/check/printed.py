@@ -1,8 +1,7 @@
-"""How `tangere check` prints what it found: times that keep their digits, certified lengths that are none too large."""
+"""How `tangere check` prints times: they keep their digits, and those of contacts are never told late."""
 
 from __future__ import annotations
 
-from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,9 +19,3 @@ def printed_time(scene: Scene, shown: float, digits: int = 6, *, down: bool = Fa
     """
     text = scene.shown_text(shown, digits, down=down)
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def rounded_down(length: float) -> str:
-    """Six digits, none of them too large."""
-    with localcontext(prec=6, rounding=ROUND_FLOOR):
-        return f"{float(+Decimal(repr(length))):.6g}"

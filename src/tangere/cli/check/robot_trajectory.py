@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tangere.cli.check.printed import printed_time, rounded_down
+from tangere.cli.check.printed import printed_time
 from tangere.cli.shared.json_text import json_text
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ def _print(found: RobotCheck, scene: Scene, asked: RobotQuestion) -> None:
     from rich.table import Table
 
     from tangere.query.contacts import Status
+    from tangere.runtime import text_below
 
     console = Console()
     verdict = found.status.name.lower()
@@ -185,7 +186,7 @@ def _print(found: RobotCheck, scene: Scene, asked: RobotQuestion) -> None:
     if asked.clearance is not None:
         low, high = found.clearance
         far = f"no two come as near as {asked.clearance:g} m" if math.isinf(high) else f"{high:.6g} m"
-        tell(f"clearance: {far}; certainly {rounded_down(low)} m all the way")
+        tell(f"clearance: {far}; certainly {text_below(low)} m all the way")
     if found.limits_broken:
         tell(f"beyond their limits: {', '.join(found.limits_broken)}")
     left = ", ".join(f"{count} {reason}" for reason, count in found.ignored.counts().items()) or "none"

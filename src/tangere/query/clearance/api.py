@@ -31,6 +31,7 @@ from tangere.runtime import (
     launch,
     not_negative,
     number,
+    text_below,
     to_numpy,
     using_threads,
     view_room,
@@ -70,7 +71,7 @@ class LeastClearance:
         if np.ndim(self.upper):
             least = f", least {np.min(self.upper):.9g}" if len(self.upper) else ""
             return f"LeastClearance({len(self.upper)} queries{least})"
-        return f"LeastClearance({self.lower:.9g} to {self.upper:.9g} m at t={self.time:.9g})"
+        return f"LeastClearance({text_below(self.lower, 9)} to {self.upper:.9g} m at t={self.time:.9g})"
 
     def _repr_html_(self) -> str:
         """For notebooks: how near, when and where; of many, the nearest."""
@@ -81,7 +82,7 @@ class LeastClearance:
         if len(upper):
             k = int(upper.argmin())
             facts |= {
-                "distance": f"{lower[k]:.9g} to {upper[k]:.9g} m",
+                "distance": f"{text_below(lower[k], 9)} to {upper[k]:.9g} m",
                 "time": f"{time[k]:.9g}",
                 "triangles": f"{of_a[k]} and {of_b[k]}",
             }

@@ -24,7 +24,7 @@ from tangere.query.depth.escape import DIRECTIONS, find_escapes
 from tangere.query.depth.search import search_depths
 from tangere.query.intersection.api import intersects
 from tangere.query.intersection.posed import as_posed
-from tangere.runtime import Arrays, InputError, positive, to_numpy, using_threads, view_room
+from tangere.runtime import Arrays, InputError, positive, text_below, to_numpy, using_threads, view_room
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
@@ -45,11 +45,15 @@ class Depth:
 
     def __repr__(self) -> str:
         out = float(np.linalg.norm(self.escape))
-        return f"Depth({self.lower:.6g} to {self.upper:.6g} m, parted by {out:.6g} m)"
+        return f"Depth({self._told}, parted by {out:.6g} m)"
+
+    @property
+    def _told(self) -> str:
+        return f"{text_below(self.lower)} to {self.upper:.6g} m"
 
     def _repr_html_(self) -> str:
         """For notebooks: how deep, where, and the way out."""
-        facts: dict[str, Any] = {"depth": f"{self.lower:.6g} to {self.upper:.6g} m"}
+        facts: dict[str, Any] = {"depth": self._told}
         if self.lower > 0.0:
             facts["deepest at"] = f"({', '.join(f'{x:.6g}' for x in self.point)}) m"
         facts["parted by"] = f"({', '.join(f'{x:.6g}' for x in self.escape)}) m"

@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from tangere.query.contacts.record import Contacts, Kind, Status, contact_facts
-from tangere.runtime import InputError, to_numpy, view_room
+from tangere.runtime import InputError, text_below, to_numpy, view_room
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class FirstContacts:
         status, times = to_numpy(self.status, "status", np.uint8), to_numpy(self.time, "time")
         facts: dict[str, Any] = {str(s): int((status == s).sum()) for s in Status if (status == s).any()}
         if np.isfinite(times).any():
-            facts["earliest"] = f"t = {times.min():.9g}, query {int(times.argmin())}"
+            facts["earliest"] = f"t = {text_below(times.min(), 9)}, query {int(times.argmin())}"
         return view_room().html(f"FirstContacts of {len(self)} queries", facts)
 
 
@@ -82,13 +82,13 @@ class FirstContact:
         if len(self.contacts):
             kind, place = Kind(self.contacts.kind[0]), ", ".join(f"{x:.6g}" for x in self.contacts.point_b[0])
             what = f"around ({place})" if kind == Kind.NONE else kind
-        return f"FirstContact({self.status} at t={self.time:.9g}, {what})"
+        return f"FirstContact({self.status} at t={text_below(self.time, 9)}, {what})"
 
     def _repr_html_(self) -> str:
         """For notebooks: when, where and which features."""
         facts: dict[str, Any] = {"status": self.status}
         if self.status != Status.FREE:
-            facts |= {"time": f"{self.time:.9g}", "certain by": f"{self.time_upper:.9g}"}
+            facts |= {"time": text_below(self.time, 9), "certain by": f"{self.time_upper:.9g}"}
         return view_room().html("FirstContact", facts | contact_facts(self.contacts))
 
 

@@ -26,7 +26,7 @@ from tangere.query.dispatch import TERRAIN, is_analytic, kind_of
 from tangere.query.first_contact.skin import Skin, mesh_without_skin
 from tangere.query.path_check.clearance_profile import Clearance, PathQuestion, clearance_profile
 from tangere.query.path_check.segments import PathSegments
-from tangere.runtime import InputError, described, positive, using_threads, view_room
+from tangere.runtime import InputError, described, positive, text_below, using_threads, view_room
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh, warn_of_doubted_units
 
@@ -66,11 +66,8 @@ class PathCheck:
     def __repr__(self) -> str:
         segments = f"{int((self.segment_status != Status.FREE).sum())} of {len(self.segment_status)} segments touch"
         if self.status == Status.FREE:
-            near, verdict = self.clearance, self._verdict()
-            return (
-                f"PathCheck({verdict}, clearance {near.certain:.6g} to {near.least:.6g} m at t={near.least_time:.9g})"
-            )
-        return f"PathCheck({self.status} at t={self.time:.9g}, obstacle {self.obstacle}; {segments})"
+            return f"PathCheck({self._verdict()}, clearance {self.clearance.told})"
+        return f"PathCheck({self.status} at t={text_below(self.time, 9)}, obstacle {self.obstacle}; {segments})"
 
     def _verdict(self) -> str:
         return str(self.status) if self or self.skin is None else f"free but for {self.skin}"
@@ -82,10 +79,10 @@ class PathCheck:
         facts = {
             "status": self._verdict(),
             "segments that touch": f"{touching} of {len(self.segment_status)}",
-            "clearance": f"{near.certain:.6g} to {near.least:.6g} m at t = {near.least_time:.9g}",
+            "clearance": near.told,
         }
         if self.status != Status.FREE:
-            facts["time"] = f"{self.time:.9g}"
+            facts["time"] = text_below(self.time, 9)
         return view_room().html("PathCheck", facts | contact_facts(self.contacts))
 
 
@@ -146,7 +143,8 @@ def check_path(
     taken = None
     kind = _question(part, things)
     if kind is not PathQuestion and (solid or start != "checked"):
-        raise InputError("solid=True and start='leaving' are for meshes: analytic bodies and ground are solid anyway")
+        said = "solid=True" if solid else f"start={start!r}"
+        raise InputError(f"{said} is for meshes: analytic bodies and ground are solid anyway")
     if start == "leaving":
         part, taken = mesh_without_skin(part, things, skin)
         tolerance = taken.tolerance(tolerance, part.extent)

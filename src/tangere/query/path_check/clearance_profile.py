@@ -27,6 +27,7 @@ from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.query.first_contact.rigid.api import rigid_first_contact, rigid_first_contacts
 from tangere.query.first_contact.rigid.bodies import MovingBodies, bodies_of
 from tangere.query.path_check.segments import PathSegments, path_segment
+from tangere.runtime import text_below
 
 #: Segments asked at a time: enough to keep every core busy, few enough to tell of progress.
 BLOCK = 64
@@ -43,8 +44,12 @@ class Clearance:
     between: np.ndarray  #: (m - 1,) the distance is not smaller at any time between two instants [m]
 
     def __repr__(self) -> str:
-        least = f"{self.certain:.6g} to {self.least:.6g} m at t={self.least_time:.9g}"
-        return f"Clearance({least}; {len(self.time)} instants)"
+        return f"Clearance({self.told}; {len(self.time)} instants)"
+
+    @property
+    def told(self) -> str:
+        """The least distance, from below and from above, and when."""
+        return f"{text_below(self.certain)} to {self.least:.6g} m at t={self.least_time:.9g}"
 
     @property
     def least(self) -> float:
