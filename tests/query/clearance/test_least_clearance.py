@@ -195,8 +195,10 @@ def test_every_device_answers_as_the_cpu(device):
     motion = tg.Twist(starts, rng.normal(size=(40, 3)), rng.normal(size=(40, 3)))
     here = tg.least_clearance(torus.moving(motion), ball, device="cpu")
     there = tg.least_clearance(torus.moving(motion), ball, device=device)
-    np.testing.assert_allclose(there.lower, here.lower, atol=1e-9)
-    np.testing.assert_allclose(there.upper, here.upper, atol=1e-9)
+    assert (np.maximum(here.lower, there.lower) <= np.minimum(here.upper, there.upper)).all()
+    np.testing.assert_array_equal(there.upper == 0.0, here.upper == 0.0)
+    for found in (here, there):  # which places are looked at first is another matter on another device
+        assert (found.lower >= (1.0 - 0.1) * found.upper - 1e-9).all()
 
 
 def test_bodies_that_do_not_pair_off_are_refused():

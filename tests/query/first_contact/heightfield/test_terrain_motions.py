@@ -12,7 +12,7 @@ from tangere.motion import Chain, Path, Rest, Rigid, Screw, Twist
 from tangere.query.contacts import Kind, Status
 from tangere.query.first_contact.heightfield.api import heightfield_first_contact
 from tangere.query.intersection import touches
-from tangere.runtime import InputError
+from tangere.runtime import InputError, text_below
 from tangere.shape.analytic import Box, Cylinder, Sphere
 from tangere.shape.heightfield import Heightfield
 
@@ -134,7 +134,7 @@ def test_one_body_with_one_motion_gets_one_answer_that_is_true_or_false(device):
     assert hit.contacts.point_b[0, 2] == 0.0
     assert 0.0 < hit.contacts.gap[0] <= 1e-5
     x, y, z = hit.contacts.point_b[0]
-    assert repr(hit) == f"FirstContact(contact at t={hit.time:.9g}, around ({x:.6g}, {y:.6g}, {z:.6g}))"
+    assert repr(hit) == f"FirstContact(contact at t={text_below(hit.time, 9)}, around ({x:.6g}, {y:.6g}, {z:.6g}))"
     buried = tg.first_contact(BARREL.moving(Rest(pose(5.0, 5.0, 0.1))), FLAT, device=device)
     assert (buried.status, buried.contacts.kind[0]) == (Status.START, Kind.OVERLAP)
 
