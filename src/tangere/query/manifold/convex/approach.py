@@ -26,6 +26,8 @@ TOUCHING = wp.constant(real(1.0e-8))
 APART = wp.constant(0)
 NEAR = wp.constant(1)
 MEET = wp.constant(2)
+#: Differences of points that are nearer than this part of the bodies' size have too few digits for a direction.
+_NEARLY = wp.constant(real(1.0e-5))
 _ZERO = wp.constant(real(0.0))
 _ONE = wp.constant(real(1.0))
 
@@ -137,7 +139,7 @@ def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                 out.depth = -apart
                 out.point_a = found.point_a
                 point_b = found.point_b
-            if lines != 0 and apart < margins:
+            if lines != 0 and apart <= _NEARLY * size and apart < margins:
                 # Differences of axes that all but meet have few digits: what parts them is across both, or, if they are
                 # parallel, across one, from the other.
                 n = out.normal
