@@ -116,20 +116,23 @@ def _crossings(poses: np.ndarray, world: World) -> int:
 
 
 def _mujoco_warp(worlds: int, steps: int) -> str | None:
-    """The same boxes in MuJoCo-Warp; None where it is not installed."""
+    """The same boxes in MuJoCo-Warp, on Warp's device, on CUDA as a graph; None where it is not installed."""
     try:
         import mujoco
         import mujoco_warp
     except ImportError:
         return None
+    ours = scene("cpu")
     half = " ".join(f"{0.5 * side}" for side in SIZE)
+    rubs = f'friction="{ours.told_options()["friction"]} 0 0"'
     boxes = "".join(
         f'<body pos="{0.8 * (k % 2) + 0.02 * k} {0.03 * k} {0.2 + 0.4 * (k // 2)}"><freejoint/>'
-        f'<geom type="box" size="{half}"/></body>'
+        f'<geom type="box" size="{half}" {rubs}/></body>'
         for k in range(BODIES)
     )
     model = mujoco.MjModel.from_xml_string(
-        f'<mujoco><option timestep="{DT}"/><worldbody><geom type="plane" size="4 4 1"/>{boxes}</worldbody></mujoco>'
+        f'<mujoco><option timestep="{DT}"/><worldbody><geom type="plane" size="4 4 1" {rubs}/>{boxes}</worldbody>'
+        "</mujoco>"
     )
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
@@ -139,10 +142,35 @@ def _mujoco_warp(worlds: int, steps: int) -> str | None:
     speeds[..., :3] = first_speeds(worlds)
     state.qvel.assign(speeds.reshape(worlds, 6 * BODIES))
     mujoco_warp.step(there, state)
+    graph = None
+    if state.qpos.device.is_cuda:
+        with wp.ScopedCapture() as capture:
+            mujoco_warp.step(there, state)
+        graph = capture.graph
     wp.synchronize()
     began = time.perf_counter()
     for _ in range(steps):
-        mujoco_warp.step(there, state)
+        if graph is None:
+            mujoco_warp.step(there, state)
+        else:
+            wp.capture_launch(graph)
     wp.synchronize()
     spent = (time.perf_counter() - began) / steps
-    return f"MuJoCo-Warp, {worlds:,} worlds: {seconds(spent)} a step, {count(worlds / spent)} steps of worlds a second."
+    places = state.qpos.numpy().reshape(worlds, BODIES, 7).astype(float)
+    seen = range(0, worlds, max(1, worlds // 16))
+    crossed = sum(_crossings(_mujoco_poses(places[k]), ours) for k in seen)
+    return (
+        f"MuJoCo-Warp, {worlds:,} worlds: {seconds(spent)} a step, {count(worlds / spent)} steps of worlds a second; "
+        f"{crossed} intersections in the last state of {len(seen)} worlds."
+    )
+
+
+def _mujoco_poses(places: np.ndarray) -> np.ndarray:
+    """(1 + bodies, 4, 4) of our floor and of boxes with positions and quaternions, (bodies, 7)."""
+    from scipy.spatial.transform import Rotation
+
+    poses = np.tile(np.eye(4), (1 + len(places), 1, 1))
+    poses[0, 2, 3] = -0.5
+    poses[1:, :3, 3] = places[:, :3]
+    poses[1:, :3, :3] = Rotation.from_quat(places[:, [4, 5, 6, 3]]).as_matrix()
+    return poses
