@@ -125,7 +125,7 @@ class StepPipeline:
         self._initial_guess = InitialGuess(a, self.start, self.free_motion, self.inertia, self.islands)
         self.pull = Pull(a, self.islands, self.start, self.free_motion, self.inertia)
         self._missing = MassMoves(a, self.free_motion, a.dofs.x)
-        mean = wp.zeros(len(a.current), dtype=wp.vec3d, device=device)
+        mean = wp.zeros(a.body_room, dtype=wp.vec3d, device=device)
         self._missing_mean = MeanMoves(self.islands, self._missing, mean)
         self._move_bodies = move_bodies(a, mean)
         self.detection = Detection(a, self.patches, self.surface_start, options.distance)

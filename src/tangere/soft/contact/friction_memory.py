@@ -63,7 +63,8 @@ class FrictionMemory:
         self.bristles.beside = wp.full(places, -1, dtype=wp.int32, device=device)
         self.bristles.elsewhere = wp.zeros(len(assembly.surface.rest), dtype=wp.int32, device=device)
         origins = [id(body.origin) for body in assembly.current]
-        family = np.array([origins.index(origin) for origin in origins], np.int32)
+        family = np.arange(assembly.body_room, dtype=np.int32)
+        family[: len(origins)] = [origins.index(origin) for origin in origins]
         self.bristles.family = wp.array(family, dtype=wp.int32, device=device)
         self._saved = {name: wp.clone(getattr(self.bristles, name)) for name in _SAVED}
         self._launch: tuple[RowArrays, PreparedLaunch] | None = None

@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
-from tangere.soft.model.assembled_bodies import AssembledBodies
+from tangere.soft.model.assembled_bodies import AssembledBodies, WholeBodies
 
 wp.set_module_options(SOUND)
 
@@ -23,38 +23,39 @@ SLICES = wp.constant(32)
 
 
 class MassMoves:
-    """Sums of mass times move and of mass (vec4d) over the dofs of each body, in slices.
+    """Sums of mass times move and of mass (vec4d) over the dofs of each body, in slices of the range that has them.
 
     On CUDA every dof adds to a slice at once; on CPU each slice is summed in order, with the same bits for any number
-    of threads.
+    of threads. Where parts have come off, a slice of the range has a sum for each.
     """
 
     def __init__(self, assembly: AssembledBodies, after: wp.array, before: wp.array) -> None:
         device = assembly.device
-        self.sums = wp.zeros(len(assembly.current) * int(SLICES), dtype=wp.vec4d, device=device)
+        self.sums = wp.zeros(assembly.body_room * int(SLICES), dtype=wp.vec4d, device=device)
         self._dofs = len(assembly.dofs.x) if device.is_cuda else 0
-        columns = [assembly.dofs.mass, after, before, self.sums]
+        self._slices = (len(assembly.dof_base) - 1) * int(SLICES)
+        columns = [assembly.dofs.body, assembly.dofs.mass, after, before, self.sums]
         if device.is_cuda:
-            self._sums = PreparedLaunch(_add_at_once, [assembly.dofs.body, *columns], device)
+            self._sums = PreparedLaunch(_add_at_once, columns, device)
         else:
-            base = wp.array(assembly.dof_base, dtype=wp.int32, device=device)
-            self._sums = PreparedLaunch(_add_slices, [base, *columns], device, grain=1024)
+            self._sums = PreparedLaunch(_add_slices, [assembly.whole, *columns], device, grain=1024)
 
     def __call__(self) -> None:
         if self._dofs:
             self.sums.zero_()
             self._sums(self._dofs)
         else:
-            self._sums(len(self.sums))
+            self._sums(self._slices)
 
 
 class ContactIslands:
     """The islands of one step; `label` is the first body of the island of each body."""
 
     def __init__(self, assembly: AssembledBodies) -> None:
-        device, bodies = assembly.device, len(assembly.current)
+        device, bodies = assembly.device, assembly.body_room
         self.device, self._bodies = device, bodies
-        anchored = np.array([body.fixed.any() for body in assembly.current], np.int32)
+        anchored = np.ones(bodies, np.int32)  # what is not there does not move
+        anchored[: len(assembly.current)] = [body.fixed.any() for body in assembly.current]
         self.anchored = wp.array(
             anchored, dtype=wp.int32, device=device
         )  #: 1 for bodies with fixed vertices, or pulled
@@ -122,26 +123,45 @@ def _flatten(first: int, label: wp.array[int]):
     label[b] = root(label, b)
 
 
+@wp.func
+def slice_of(k: int, whole: WholeBodies):
+    """The dofs, from … to below, of a slice of a range; slices of all ranges are numbered through."""
+    own = k / SLICES
+    end = whole.base[own + 1]
+    part = (end - whole.base[own] + SLICES - 1) / SLICES
+    begin = whole.base[own] + (k % SLICES) * part
+    return begin, wp.min(begin + part, end)
+
+
 @wp.kernel
 def _add_slices(
     first: int,
-    base: wp.array[int],
+    whole: WholeBodies,
+    body: wp.array[int],
     mass: wp.array[wp.float64],
     after: wp.array[wp.vec3d],
     before: wp.array[wp.vec3d],
     sums: wp.array[wp.vec4d],
 ):
     k = first + wp.tid()
-    body = k / SLICES
-    size = base[body + 1] - base[body]
-    part = (size + SLICES - 1) / SLICES
-    begin = base[body] + (k % SLICES) * part
-    total = wp.vec4d()
-    for i in range(begin, wp.min(begin + part, base[body + 1])):
+    begin, end = slice_of(k, whole)
+    if whole.following[k / SLICES] < 0:
+        total = wp.vec4d()
+        for i in range(begin, end):
+            m = mass[i]
+            d = m * (after[i] - before[i])
+            total += wp.vec4d(d[0], d[1], d[2], m)
+        sums[k] = total
+        return
+    b = k / SLICES
+    while b >= 0:
+        sums[b * SLICES + k % SLICES] = wp.vec4d()
+        b = whole.following[b]
+    for i in range(begin, end):
         m = mass[i]
         d = m * (after[i] - before[i])
-        total += wp.vec4d(d[0], d[1], d[2], m)
-    sums[k] = total
+        own = body[i] * SLICES + k % SLICES
+        sums[own] = sums[own] + wp.vec4d(d[0], d[1], d[2], m)
 
 
 @wp.kernel

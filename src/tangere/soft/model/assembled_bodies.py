@@ -7,7 +7,7 @@ too, which never move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,22 @@ class DofArrays:
     free: wp.array[int]  #: (n,) 1 for those that move
     body: wp.array[int]  #: (n,)
     damping: wp.array[wp.float64]  #: (n,) [1/s]
+
+
+@wp.struct
+class WholeBodies:
+    """Each body as a whole, (b,), with room for parts that come off: `DofArrays.body` then tells dofs of a range apart.
+
+    A range of the arrays has the dofs of one body, the first of its bodies, and of what has come off it.
+    """
+
+    base: wp.array[int]  #: (r + 1,) the first dof of each range
+    range: wp.array[int]  #: the range that it has dofs in
+    place: wp.array[int]  #: how many bodies of its range come before it
+    following: wp.array[int]  #: the next body of its range, or -1
+    mass: wp.array[wp.float64]  #: [kg]
+    damping: wp.array[wp.float64]  #: [1/s]
+    tool: wp.array[int]  #: 1 if nothing of it is free
 
 
 @wp.struct
@@ -84,11 +100,13 @@ class AssembledBodies:
     rest_mesh: Mesh  #: all surfaces, at rest, as one mesh, when the arrays were laid out
 
     dofs: DofArrays
+    whole: WholeBodies
     order: wp.array  #: (m,) int32: the dofs that move, by colour
     colours: np.ndarray  #: (c + 1,) where each colour begins in `order`
     material: DofCoupling
     surface: SurfaceArrays
     used: UsedRoom
+    names: list[str]  #: what the bodies are called
     #: What makes the bodies anew after they were cut in place; None while they are as they were laid out.
     outdated: Callable[[], tuple[Body, ...]] | None = None
     lanes: Any = None  #: what sweeps on CPUs make of it (`solver.cpu.dof_lanes`)
@@ -106,10 +124,14 @@ class AssembledBodies:
             self.current, self.outdated = self.outdated(), None
         return self.current
 
+    def __len__(self) -> int:
+        """How many bodies there are."""
+        return len(self.names)
+
     @property
-    def names(self) -> list[str]:
-        """What the bodies are called."""
-        return [str(body.name) for body in self.current]
+    def body_room(self) -> int:
+        """How many bodies there is room for."""
+        return len(self.whole.mass)
 
     @property
     def dof_rows(self) -> np.ndarray | slice:
@@ -119,10 +141,6 @@ class AssembledBodies:
     def inertia(self, dt: float) -> np.ndarray:
         """What holds each dof at its free motion in a step of this length [kg/s^2]: m (1 + c dt) / dt^2, damping c."""
         return self.dofs.mass.numpy() * (1.0 / dt**2 + self.dofs.damping.numpy() / dt)
-
-    def inertia_per_mass(self, dt: float) -> np.ndarray:
-        """The same of each body, divided by its mass [1/s^2]."""
-        return np.array([1.0 / dt**2 + body.damping / dt for body in self.current])
 
     def vertex_rows(self, body: int) -> np.ndarray:
         """The surface vertices of a body, in arrays with room for more."""
@@ -201,6 +219,7 @@ class AssembledBodies:
             vertex_base=vertex_base,
             rest_mesh=whole,
             dofs=dofs,
+            whole=_whole_bodies(bodies, dof_base, MOST_PARTS if growing else 0, device),
             order=wp.array(order, dtype=wp.int32, device=device),
             colours=colours,
             material=struct_of(DofCoupling, device, **parts),
@@ -213,6 +232,7 @@ class AssembledBodies:
                 faces_at=len(around.indices),
                 **lengths,
             ),
+            names=[str(body.name) for body in bodies],
         )
 
 
@@ -227,6 +247,31 @@ class UsedRoom:
     faces_at: int
     neighbours: int
     elements: int
+
+
+def _whole_bodies(bodies: Sequence[Body], base: np.ndarray, room: int, device: wp.Device) -> WholeBodies:
+    """Bodies that have a range each, and room for so many more."""
+
+    def by_body(values: Iterable[Any], fill: Any) -> np.ndarray:
+        return np.array([*values, *([fill] * room)])
+
+    return struct_of(
+        WholeBodies,
+        device,
+        base=base,
+        range=by_body(range(len(bodies)), 0),
+        place=by_body([0] * len(bodies), 0),
+        following=by_body([-1] * len(bodies), -1),
+        mass=by_body([float(body.vertex_mass.sum()) for body in bodies], 0.0),
+        damping=by_body([float(body.damping) for body in bodies], 0.0),
+        tool=by_body([int(body.fixed.all()) for body in bodies], 1),
+    )
+
+
+@wp.func
+def inertia_per_mass(body: int, whole: WholeBodies, per_dt2: wp.float64, dt: wp.float64) -> wp.float64:
+    """What holds a body at its free motion, divided by its mass [1/s^2]; `per_dt2` is one by the square of dt."""
+    return per_dt2 + whole.damping[body] / dt
 
 
 def _spare_room(body: Body) -> tuple[int, int]:
@@ -259,6 +304,8 @@ def _live(base: np.ndarray, places: list[np.ndarray]) -> np.ndarray | slice:
     return np.concatenate([begin + own for begin, own in zip(base, places, strict=False)])
 
 
+#: Parts that may come off before bodies are laid out anew.
+MOST_PARTS = 32
 #: Times colours are given; each time those given last come first, which never takes more of them (tori: 10, 9, 8).
 COLOURINGS = 4
 #: Edges between faces whose normals differ by more than this are sharp [degrees].

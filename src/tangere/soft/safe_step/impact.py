@@ -25,8 +25,15 @@ import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.activation import REACH
-from tangere.soft.contact.islands import SLICES, ContactIslands, MassMoves, MeanMoves, union
-from tangere.soft.model.assembled_bodies import STILL, AssembledBodies, DofArrays, SurfaceArrays, struct_of
+from tangere.soft.contact.islands import SLICES, ContactIslands, MassMoves, MeanMoves, slice_of, union
+from tangere.soft.model.assembled_bodies import (
+    STILL,
+    AssembledBodies,
+    DofArrays,
+    SurfaceArrays,
+    WholeBodies,
+    struct_of,
+)
 from tangere.soft.safe_step.separating_direction import VertexMoves, gap_usage, in_frame, moving_pair, shortest_way
 from tangere.soft.safe_step.truncation_state import ACTIVE, ALL_NEW, PairBuffer
 
@@ -66,7 +73,7 @@ class ImpactSubstep:
         dt: float,
     ) -> None:
         """`features` are the edges and faces that pairs name, their surface and its moves; others as `Truncation`."""
-        device, bodies = assembly.device, len(assembly.current)
+        device, bodies = assembly.device, assembly.body_room
         self._device, self._islands, self._state = device, islands, state
         ones = {name: np.ones(bodies) for name in ("fraction", "velocity_kept", "allowed")}
         zeros = {name: np.zeros(bodies, np.int32) for name in ("impacted", "too_fast")}
@@ -119,19 +126,19 @@ class ImpactVelocity:
         dt: float,
     ) -> None:
         """`drift` is the mean move of the island of each body [m]; those that keep less than 1 were hit."""
-        device, bodies = assembly.device, len(assembly.current)
+        device, bodies = assembly.device, assembly.body_room
+        self._slices = (len(assembly.dof_base) - 1) * int(SLICES)
         self.factor = wp.ones(bodies, dtype=wp.float64, device=device)  #: (b,)
         self._sums = wp.zeros(bodies * int(SLICES), dtype=wp.vec2d, device=device)
-        base = wp.array(assembly.dof_base, dtype=wp.int32, device=device)
-        moves = [assembly.dofs, dt, start, goal, drift]
-        self._sum_energies = PreparedLaunch(_sum_energies, [base, velocity_kept, *moves, self._sums], device, grain=8)
+        inputs = [assembly.whole, velocity_kept, assembly.dofs, dt, start, goal, drift, self._sums]
+        self._sum_energies = PreparedLaunch(_sum_energies, inputs, device, grain=8)
         total = wp.zeros(bodies, dtype=wp.vec2d, device=device)
         self._find_factors = PreparedLaunch(
             _find_factors, [islands.label, velocity_kept, self._sums, total, self.factor], device, serial=True
         )
 
     def __call__(self) -> None:
-        self._sum_energies(len(self._sums))
+        self._sum_energies(self._slices)
         self._find_factors(1)
 
 
@@ -237,7 +244,7 @@ def _apply_to_islands(first: int, state: wp.array[int], few_sweeps: int, label: 
 @wp.kernel
 def _sum_energies(
     first: int,
-    base: wp.array[int],
+    whole: WholeBodies,
     velocity_kept: wp.array[wp.float64],
     dofs: DofArrays,
     dt: wp.float64,
@@ -246,21 +253,20 @@ def _sum_energies(
     drift: wp.array[wp.vec3d],
     sums: wp.array[wp.vec2d],
 ):
-    """Mass times squares of moves, as bodies came and as the solver found them, over a slice of one that was hit."""
+    """Mass times squares of moves, as bodies came and as the solver found them, over a slice of those that were hit."""
     k = first + wp.tid()
-    body = k / SLICES
-    if velocity_kept[body] == wp.float64(1.0):
-        return
-    size = base[body + 1] - base[body]
-    part = (size + SLICES - 1) / SLICES
-    begin = base[body] + (k % SLICES) * part
-    total = wp.vec2d()
-    for i in range(begin, wp.min(begin + part, base[body + 1])):
-        if dofs.free[i] == 1:
-            on = dt * dofs.v[i] - drift[body]
-            found = goal[i] - start[i] - drift[body]
-            total += dofs.mass[i] * wp.vec2d(wp.dot(on, on), wp.dot(found, found))
-    sums[k] = total
+    begin, end = slice_of(k, whole)
+    b = k / SLICES
+    while b >= 0:
+        if velocity_kept[b] < wp.float64(1.0):
+            total = wp.vec2d()
+            for i in range(begin, end):
+                if dofs.free[i] == 1 and dofs.body[i] == b:
+                    on = dt * dofs.v[i] - drift[b]
+                    found = goal[i] - start[i] - drift[b]
+                    total += dofs.mass[i] * wp.vec2d(wp.dot(on, on), wp.dot(found, found))
+            sums[b * SLICES + k % SLICES] = total
+        b = whole.following[b]
 
 
 @wp.kernel

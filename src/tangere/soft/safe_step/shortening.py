@@ -60,7 +60,7 @@ class Shortening:
         held: HeldCrossings,
     ) -> None:
         """`features` are the edges and faces that pairs name, their surface and its moves; others as `Truncation`."""
-        device, bodies, dofs = assembly.device, len(assembly.current), len(assembly.dofs.x)
+        device, bodies, dofs = assembly.device, assembly.body_room, len(assembly.dofs.x)
         self._assembly, self._islands, self._features = assembly, islands, features
         self._state, self.start, self._held = state, start, held
         self.substep = ImpactSubstep(assembly, features, islands, state, distance, few_sweeps, dt)
@@ -81,7 +81,7 @@ class Shortening:
         self._limit_dofs = prepared(_limit_dofs, self._limit, *carried, factors, self._new_part, serial=True)
         whole = [assembly.dofs.body, islands.label, self._touched, self._new_part]
         self._least = wp.ones(bodies, dtype=wp.float64, device=device)
-        self._tools = _tools(assembly)
+        self._tools = assembly.whole.tool
         moving = [start, goal, assembly.dofs, self._tools]
         self._find_least = prepared(_find_least, *moving, self._new_part, self._least, serial=True)
         self._hold_tools = prepared(_hold_tools, *moving, self._least, self._new_part)
@@ -122,14 +122,6 @@ class Shortening:
         self._find_changed(vertices)
         self._place(dofs)
         return self._changed
-
-
-def _tools(assembly: AssembledBodies) -> wp.array:
-    """(b,) 1 for bodies of which nothing is free."""
-    free, body = assembly.dofs.free.numpy(), assembly.dofs.body.numpy()
-    tools = np.ones(len(assembly.current), np.int32)
-    tools[body[free == 1]] = 0
-    return wp.array(tools, dtype=wp.int32, device=assembly.device)
 
 
 @wp.kernel

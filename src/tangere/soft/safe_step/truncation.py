@@ -107,8 +107,6 @@ class Truncation:
         device = assembly.device
         self._assembly, self._patches, self._islands, self._least = assembly, patches, islands, least
         self._surface, self._map_end = surface, map_end
-        #: Groups merge at most as often as there are bodies; after that nothing moves.
-        self._most_iterations = int(LOCAL_ITERATIONS) + int(ISLAND_ITERATIONS) + len(assembly.current)
         self._goal = wp.zeros_like(assembly.dofs.x)
         self.state = wp.zeros(8, dtype=wp.int32, device=device)  #: see `truncation_state`
         self._known = self.state.numpy().copy()
@@ -167,7 +165,8 @@ class Truncation:
         self._known = self.state.numpy().copy()
         if self._known[int(ACTIVE)] == 0 or self.overflow or self.not_finite:
             return True
-        if self._known[int(ITERATION)] < self._most_iterations:
+        # Groups merge at most as often as there are bodies; after that nothing moves.
+        if self._known[int(ITERATION)] < int(LOCAL_ITERATIONS) + int(ISLAND_ITERATIONS) + len(self._assembly):
             return False
         wp.copy(self._assembly.dofs.x, self._shortening.start)
         self._map_end(len(self._assembly.surface.rest))

@@ -37,7 +37,7 @@ class InitialGuess:
         device, count = assembly.device, len(assembly.dofs.x)
         size = 1 if device.is_cuda else BLOCK
         self._dofs, self._blocks = count, -(-count // size)
-        drift = wp.zeros(len(assembly.current), dtype=wp.vec3d, device=device)
+        drift = wp.zeros(assembly.body_room, dtype=wp.vec3d, device=device)
         self._moves = MassMoves(assembly, y, start)
         self._drift = MeanMoves(islands, self._moves, drift)
         parts = wp.array(PARTS, dtype=wp.float64, device=device)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.soft.model.assembled_bodies import WholeBodies, inertia_per_mass
 from tangere.soft.solver.anderson import Dots
 
 
@@ -14,13 +15,16 @@ from tangere.soft.solver.anderson import Dots
 class BodyColumns:
     """Slices of dofs, masses, and the sums that shift whole bodies."""
 
-    slices: wp.array[wp.vec3i]
-    slices_of: wp.array[int]
+    slices: wp.array[wp.vec3i]  #: range of the arrays, and dofs from … to below it
+    slices_of: wp.array[int]  #: by range
     mass: wp.array[wp.float64]
     free: wp.array[int]
+    body: wp.array[int]  #: by dof
     anchored: wp.array[int]
-    body_mass: wp.array[wp.float64]
-    per_dt2: wp.array[wp.float64]  #: by body: inertia per mass
+    whole: WholeBodies
+    per_dt2: wp.float64  #: one by the square of dt [1/s^2]
+    dt: wp.float64  #: [s]
+    columns: int  #: sums of each slice, one for each body that may have dofs in its range
     missing: wp.array[wp.vec4d]
     sums: wp.array2d[wp.float64]
     shift: wp.array[wp.vec4d]
@@ -47,10 +51,12 @@ def body_shift(b: int, bodies: BodyColumns) -> wp.vec4d:
         return wp.vec4d()
     push = wp.vec3d(bodies.sums[b, 0], bodies.sums[b, 1], bodies.sums[b, 2])
     total = wp.vec4d()
-    for s in range(bodies.slices_of[b], bodies.slices_of[b + 1]):
-        total += bodies.missing[s]
-    push += bodies.per_dt2[b] * wp.vec3d(total[0], total[1], total[2])
-    m = bodies.per_dt2[b] * bodies.body_mass[b]
+    own = bodies.whole.range[b]
+    for s in range(bodies.slices_of[own], bodies.slices_of[own + 1]):
+        total += bodies.missing[s * bodies.columns + bodies.whole.place[b]]
+    held = inertia_per_mass(b, bodies.whole, bodies.per_dt2, bodies.dt)
+    push += held * wp.vec3d(total[0], total[1], total[2])
+    m = held * bodies.whole.mass[b]
     xy = bodies.sums[b, 5]
     xz = bodies.sums[b, 6]
     yz = bodies.sums[b, 8]
@@ -76,6 +82,19 @@ def missing_move(part: int, bodies: BodyColumns, x: wp.array[wp.vec4d], y: wp.ar
     ...
 
 
+@wp.func
+def missing_moves(part: int, bodies: BodyColumns, x: wp.array[wp.vec4d], y: wp.array[wp.vec4d]):
+    """The same of each body that has some of these dofs, where parts have come off."""
+    first = part * bodies.columns
+    b = bodies.slices[part][0]
+    while b >= 0:
+        bodies.missing[first + bodies.whole.place[b]] = wp.vec4d()
+        b = bodies.whole.following[b]
+    for i in range(bodies.slices[part][1], bodies.slices[part][2]):
+        own = first + bodies.whole.place[bodies.body[i]]
+        bodies.missing[own] = bodies.missing[own] + bodies.mass[i] * (y[i] - x[i])
+
+
 @wp.func_native(
     """
     typedef double Four __attribute__((ext_vector_type(4), aligned(8)));
@@ -85,10 +104,11 @@ def missing_move(part: int, bodies: BodyColumns, x: wp.array[wp.vec4d], y: wp.ar
     Four sums[10] = {};
     const auto slice = bodies.slices.data[part];
     const Four shift = in(bodies.shift)[slice[0]];
+    const int* label = bodies.whole.following.data[slice[0]] < 0 ? nullptr : bodies.body.data;
     for (int i = slice[1]; i < slice[2]; ++i) {
         if (bodies.free.data[i] == 0)
             continue;
-        const Four here = in(x)[i] + shift;
+        const Four here = in(x)[i] + (label ? in(bodies.shift)[label[i]] : shift);
         in(x)[i] = here;
         if (slot < 0)
             continue;

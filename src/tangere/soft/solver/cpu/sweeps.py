@@ -25,6 +25,7 @@ from tangere.soft.solver.cpu.dof_slices import (
     accelerate_slice,
     body_shift,
     missing_move,
+    missing_moves,
     shift_and_record,
 )
 from tangere.soft.solver.cpu.row_forces import ROW_FORCE, row_gap, sum_body_forces, write_row_force
@@ -59,17 +60,18 @@ class CpuSweeps:
         rod: RodArrays,
     ) -> None:
         """`y` is the free motion of the step, `inertia` holds dofs there; a rod takes part in every sweep."""
-        device, count, bodies = assembly.device, len(assembly.dofs.x), len(assembly.current)
+        device, count, bodies = assembly.device, len(assembly.dofs.x), assembly.body_room
         self._rows, self._count, self.accelerated = rows, count, True
         lanes = dof_lanes(assembly)
         base = assembly.dof_base
         slices = [
             (b, begin, min(begin + int(DOFS_PER_SLICE), base[b + 1]))
-            for b in range(bodies)
+            for b in range(len(base) - 1)
             for begin in range(base[b], base[b + 1], int(DOFS_PER_SLICE))
         ]
         self._slices = len(slices)
-        of_body = np.searchsorted([s[0] for s in slices], np.arange(bodies + 1))
+        of_range = np.searchsorted([s[0] for s in slices], np.arange(len(base)))
+        columns = 1 + bodies - (len(base) - 1)
 
         def vec4s(*shape: int) -> wp.array:
             return wp.zeros(shape, dtype=wp.vec4d, device=device)
@@ -78,7 +80,6 @@ class CpuSweeps:
         self._numbers = self._sweep_range.numpy()
         phases = 2 + SWEEPS_PER_LAUNCH * (len(lanes.colours) + OTHER_PHASES)
         self._counters = wp.zeros((phases, COUNTER_ROW), dtype=wp.int32, device=device)
-        weight = np.array([body.vertex_mass.sum() for body in assembly.current])
 
         def zeros(*shape: int) -> wp.array:
             return wp.zeros(shape, dtype=wp.float64, device=device)
@@ -88,13 +89,16 @@ class CpuSweeps:
             BodyColumns,
             device,
             slices=np.array(slices),
-            slices_of=of_body,
+            slices_of=of_range,
             mass=assembly.dofs.mass,
             free=assembly.dofs.free,
+            body=assembly.dofs.body,
             anchored=islands.anchored,
-            body_mass=weight,
-            per_dt2=assembly.inertia_per_mass(dt),
-            missing=vec4s(len(slices)),
+            whole=assembly.whole,
+            per_dt2=1.0 / dt**2,
+            dt=dt,
+            columns=columns,
+            missing=vec4s(len(slices) * columns),
             sums=zeros(bodies, ROW_FORCE),
             shift=vec4s(bodies),
         )
@@ -249,8 +253,10 @@ def _sweep(
         while chunk < parts + 1:
             if chunk == 0:
                 sum_body_forces(rows.live, rows.bodies, row_forces, bodies.anchored, bodies.sums)
+            elif bodies.whole.following[bodies.slices[chunk - 1][0]] < 0:
+                bodies.missing[(chunk - 1) * bodies.columns] = missing_move(chunk - 1, bodies, x, y)
             else:
-                bodies.missing[chunk - 1] = missing_move(chunk - 1, bodies, x, y)
+                missing_moves(chunk - 1, bodies, x, y)
             chunk = next_chunk(counters, phase)
         if not wait_until_done(counters, phase, parts + 1):
             return

@@ -12,14 +12,13 @@ sums of each body so that few wait. On CPU it is part of `solver.cpu.sweeps`.
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
 from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows, row_force
-from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays
+from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, WholeBodies, inertia_per_mass
 from tangere.soft.solver.anderson import (
     WINDOW,
     AndersonMemory,
@@ -52,15 +51,12 @@ class SweepEnd:
         rod: RodArrays | None = None,
     ) -> None:
         """`y` is the free motion of the step; a rod is solved by one thread."""
-        device, bodies = assembly.device, len(assembly.current)
+        device, bodies = assembly.device, assembly.body_room
         self._rows, self._dofs = rows, len(assembly.dofs.x)
         self._x, self._memory = assembly.dofs.x, anderson_memory(len(assembly.dofs.x), device)
         memory = self._memory
         sums = wp.zeros((bodies * SLOTS, int(PARTS)), dtype=wp.float64, device=device)
-        weight = np.array([body.vertex_mass.sum() for body in assembly.current])
-        body_mass = wp.array(weight, dtype=wp.float64, device=device)
-        per_dt2 = wp.array(assembly.inertia_per_mass(dt), dtype=wp.float64, device=device)
-        whole = [islands.anchored, body_mass, per_dt2, sums]
+        whole = [islands.anchored, assembly.whole, 1.0 / dt**2, dt, sums]
         dofs = assembly.dofs
         slot_of = [*range(WINDOW), -1]  # the last for a sweep that stays plain
         turns = [(slot, turn) for slot in slot_of for turn in range(2)]
@@ -129,8 +125,9 @@ def add_contact_force(
 def body_shift(
     b: int,
     anchored: wp.array[int],
-    body_mass: wp.array[wp.float64],
-    per_dt2: wp.array[wp.float64],
+    whole: WholeBodies,
+    per_dt2: wp.float64,
+    dt: wp.float64,
     sums: wp.array2d[wp.float64],
 ) -> wp.vec3d:
     if anchored[b] != 0:
@@ -145,9 +142,10 @@ def body_shift(
             push[c] = push[c] + sums[k, 3 + c]
             for d in range(3):
                 matrix[c, d] = matrix[c, d] + sums[k, 6 + 3 * c + d]
+    held = inertia_per_mass(b, whole, per_dt2, dt)
     for c in range(3):
-        matrix[c, c] = matrix[c, c] + per_dt2[b] * body_mass[b]
-    return wp.inverse(matrix) * (per_dt2[b] * missing + push)
+        matrix[c, c] = matrix[c, c] + held * whole.mass[b]
+    return wp.inverse(matrix) * (held * missing + push)
 
 
 @wp.kernel
@@ -187,8 +185,9 @@ def _shift(
     slot: int,
     dofs: DofArrays,
     anchored: wp.array[int],
-    body_mass: wp.array[wp.float64],
-    per_dt2: wp.array[wp.float64],
+    whole: WholeBodies,
+    per_dt2: wp.float64,
+    dt: wp.float64,
     sums: wp.array2d[wp.float64],
     memory: AndersonMemory,
     dots: wp.array[Dots],
@@ -196,7 +195,7 @@ def _shift(
     """Every dof finds the shift of its body for itself: cheaper than another launch (one thread on CPU)."""
     i = first + wp.tid()
     if dofs.free[i] == 1:
-        here = dofs.x[i] + body_shift(dofs.body[i], anchored, body_mass, per_dt2, sums)
+        here = dofs.x[i] + body_shift(dofs.body[i], anchored, whole, per_dt2, dt, sums)
         dofs.x[i] = here
         if slot >= 0:
             mine = record_differences(i, slot, here, dofs.mass[i], memory)
