@@ -25,10 +25,10 @@ from tangere.query.distance.convex.bodies import ConvexBodies
 from tangere.query.distance.convex.narrow_phase import ConvexAnswer, distance_kernel
 from tangere.query.first_contact import first_contact
 from tangere.query.manifold import manifold
-from tangere.query.manifold.convex.batch import NearPairs, near_pairs
+from tangere.query.manifold.convex.batch import NearPairs, hull_faces, near_pairs
 from tangere.runtime import using_threads
 from tangere.shape import generate
-from tangere.shape.analytic import Analytic, hull_tables
+from tangere.shape.analytic import Analytic
 
 FEATURES: list[str] = []
 
@@ -344,11 +344,11 @@ def _single_contacts(bodies: Any, places: Any) -> Any:
     one, other = (ConvexBodies.of(each, cpu) for each in bodies)
     first, second = (wp.array(place, dtype=wp.mat44d, device=cpu) for place in places)
     inputs = [one.shapes, one.points, first, other.shapes, other.points, second]
-    planes = hull_tables(bodies[1].hull, "cpu").planes
+    faces = hull_faces(bodies[1].hull, cpu)
 
     def asked() -> NearPairs:
         with using_threads(1):
-            return near_pairs((one.kind, other.kind), inputs, planes, len(places[0]), 0.0, cpu)
+            return near_pairs((one.kind, other.kind), inputs, faces, len(places[0]), 0.0, cpu)
 
     return asked
 

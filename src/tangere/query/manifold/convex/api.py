@@ -2,8 +2,9 @@
 
 Question: at which points do two bodies touch or nearly touch, how deep, and which way is out?
 Method:   nearest points give the normal (`approach`); where cores overlap it is the nearest way out, by formula
-          (`closed_forms`) or by a polytope (`penetration`), with the directions across round sides (`rulings`).
-          The faces, lines or points that face each other along it (`features`) are laid over each other (`clipping`).
+          (`closed_forms`, `segment_depths`) or by a polytope (`penetration`), with the directions across round sides
+          (`rulings`). The faces, lines or points that face each other along it (`features`) are laid over each other
+          (`clipping`).
 Sound:    bodies nearer than `distance` have a contact; moved apart along the normal by the depth of the deepest one
           they overlap no more, to 1e-9 of the bodies' size. Depths are the least there are to as much, unless a
           polytope ran out of room or was spoilt by rounding: then they are the least of all that it and `rulings` saw.
@@ -20,11 +21,11 @@ import warp as wp
 from tangere.query.contacts.record import Contacts
 from tangere.query.distance.convex.bodies import ConvexBodies, PlacedBodies, as_placed, paired_count
 from tangere.query.distance.convex.supports import ConvexKind
-from tangere.query.manifold.convex.batch import body_features, clipped, contacts_of_points, near_pairs
+from tangere.query.manifold.convex.batch import body_features, clipped, contacts_of_points, hull_faces, near_pairs
 from tangere.query.manifold.convex.single_pair import manifold_of_one
 from tangere.runtime import Arrays, choose_device, using_threads
 from tangere.shape import Moving
-from tangere.shape.analytic import Analytic, hull_tables
+from tangere.shape.analytic import Analytic
 
 
 def convex_manifold(
@@ -67,8 +68,8 @@ def _manifolds_of_many(
     inputs: list[Any] = []
     for shapes, places in zip(bodies, poses, strict=True):
         inputs += [shapes.shapes, shapes.points, places]
-    planes = hull_tables(sides[1].shape.hull, device.alias).planes
-    near = near_pairs((bodies[0].kind, bodies[1].kind), inputs, planes, count, distance, device)
+    faces = hull_faces(sides[1].shape.hull, device)
+    near = near_pairs((bodies[0].kind, bodies[1].kind), inputs, faces, count, distance, device)
     if bodies[0].kind == ConvexKind.POINT:
         return contacts_of_points(near, bodies[1], sides[1].shape, poses), swapped
     features = [

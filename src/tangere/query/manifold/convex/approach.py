@@ -10,9 +10,16 @@ from tangere.query.distance.convex.gjk import gjk_of
 from tangere.query.distance.convex.narrow_phase import closest_of, first_guess, rotation_of, translation_of
 from tangere.query.distance.convex.result import Closest, sought_to
 from tangere.query.distance.convex.supports import CURVED, ROUNDED, ConvexKind, ConvexShape, core_value_of, margin_of
-from tangere.query.manifold.convex.closed_forms import WayOut, direction_across_of, way_out_of
-from tangere.query.manifold.convex.features import NearPair
+from tangere.query.manifold.convex.closed_forms import (
+    WayOut,
+    box_in_box,
+    direction_across_of,
+    point_in,
+    segment_in_box,
+)
+from tangere.query.manifold.convex.features import HullFaces, NearPair
 from tangere.query.manifold.convex.penetration import Penetration
+from tangere.query.manifold.convex.segment_depths import segment_in_cone, segment_in_cylinder, segment_in_hull
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -26,10 +33,34 @@ TOUCHING = wp.constant(real(1.0e-8))
 APART = wp.constant(0)
 NEAR = wp.constant(1)
 MEET = wp.constant(2)
+#: Cores whose middles are farther apart than this part of their reaches are so too, by more than TOUCHING.
+_NEAR_ENOUGH = wp.constant(real(1.001))
 #: Differences of points that are nearer than this part of the bodies' size have too few digits for a direction.
 _NEARLY = wp.constant(real(1.0e-5))
 _ZERO = wp.constant(real(0.0))
 _ONE = wp.constant(real(1.0))
+
+
+_SEGMENT_IN = {
+    ConvexKind.BOX: segment_in_box,
+    ConvexKind.CYLINDER: segment_in_cylinder,
+    ConvexKind.CONE: segment_in_cone,
+    ConvexKind.HULL: segment_in_hull,
+}
+
+
+def way_out_of(kind_a: int, kind_b: int) -> wp.Function | None:
+    """`way_out(a, points_a, b, points_b, faces_b, rotation, offset) -> WayOut`; None where there is no formula.
+
+    `faces_b` are those of a hull.
+    """
+    if kind_a == ConvexKind.POINT and kind_b in _SEGMENT_IN:
+        return point_in(kind_b)
+    if kind_a == ConvexKind.SEGMENT and kind_b in _SEGMENT_IN:
+        return _SEGMENT_IN[ConvexKind(kind_b)]
+    if kind_a == kind_b == ConvexKind.BOX:
+        return box_in_box
+    return None
 
 
 @wp.func
@@ -38,7 +69,7 @@ def _no_way_out(
     points_a: wp.array[wp.vec3d],
     b: ConvexShape,
     points_b: wp.array[wp.vec3d],
-    planes_b: wp.array[wp.vec4d],
+    faces_b: HullFaces,
     rotation: wp.mat33d,
     offset: vec,
 ) -> WayOut:
@@ -51,7 +82,7 @@ def _no_way_out(
 def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
     """What is known of n pairs of two kinds before their features are, and APART, NEAR or MEET of each.
 
-    `planes_b` are those of a hull. Near is what is not farther than `given`, or, if that is negative, than a `part` of
+    `faces_b` are those of a hull. Near is what is not farther than `given`, or, if that is negative, than a `part` of
     the bodies' size.
     """
     closest = closest_of(kind_a, kind_b)
@@ -78,7 +109,7 @@ def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         shapes_b: wp.array[ConvexShape],
         points_b: wp.array[wp.vec3d],
         poses_b: wp.array[wp.mat44d],
-        planes_b: wp.array[wp.vec4d],
+        faces_b: HullFaces,
         accuracy: real,
         given: real,
         part: real,
@@ -105,8 +136,9 @@ def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         parted.enough = _ZERO
         out = WayOut()
         point_b = vec()
-        if solid != 0:
-            out = way_out(a, points_a, b, points_b, planes_b, rotation, offset)
+        together = _NEAR_ENOUGH * (a.reach + b.reach)
+        if solid != 0 and wp.length_sq(offset) <= together * together:
+            out = way_out(a, points_a, b, points_b, faces_b, rotation, offset)
             point_b = out.point_a + out.depth * out.normal
         if solid == 0 or out.depth <= TOUCHING * size:
             found = Closest()

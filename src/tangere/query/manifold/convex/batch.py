@@ -56,19 +56,19 @@ class NearPairs:
 def near_pairs(
     kinds: tuple[ConvexKind, ConvexKind],
     inputs: list[Any],
-    planes_b: wp.array,
+    faces_b: Any,
     count: int,
     distance: float | None,
     device: wp.Device,
 ) -> NearPairs:
-    """The pairs that are near enough, with the way out of those whose cores overlap."""
+    """The pairs that are near enough, with the way out of those whose cores overlap; `faces_b` are those of a hull."""
     records = wp.empty(count, dtype=NearPair, device=device)
     flags = wp.empty(count, dtype=wp.uint8, device=device)
     limit = -1.0 if distance is None else float(distance)
     launch(
         approach_kernel(*kinds),
         count,
-        [*inputs, planes_b, ACCURACY, limit, MARGIN],
+        [*inputs, faces_b, ACCURACY, limit, MARGIN],
         [records, flags],
         device=device,
         grain=GRAIN,

@@ -1,4 +1,4 @@
-"""How deep are two cores in each other, where formulas tell: points and segments in solids, and two boxes.
+"""How deep are two cores in each other, where formulas tell: points in solids, segments in boxes, and two boxes.
 
 Question: the least translation that parts two cores that have a point in common, or nearly.
 Method:   a point leaves a solid across its nearest face, side or plane. A segment and a box, or two boxes, part across
@@ -19,6 +19,7 @@ import warp as wp
 
 from tangere.query.distance.convex.gjk import separating_direction
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape, core_support_of, core_value_of
+from tangere.query.manifold.convex.features import HullFaces
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -48,22 +49,9 @@ class WayOut:
     point_a: wp.vec3d  #: deepest point of a's core; b's is `depth` farther along the normal
 
 
-def way_out_of(kind_a: int, kind_b: int) -> wp.Function | None:
-    """`way_out(a, points_a, b, points_b, planes_b, rotation, offset) -> WayOut`; None where there is no formula.
-
-    `planes_b` are those of a hull, outward normal and offset.
-    """
-    if kind_a == ConvexKind.POINT and kind_b in _NEAREST_FACES:
-        return _point_in(kind_b)
-    if kind_a == ConvexKind.SEGMENT and kind_b == ConvexKind.BOX:
-        return _segment_in_box
-    if kind_a == kind_b == ConvexKind.BOX:
-        return _box_in_box
-    return None
-
-
 @cache
-def _point_in(kind: int) -> wp.Function:
+def point_in(kind: int) -> wp.Function:
+    """`way_out(…)`, as `approach.way_out_of` says, of a point and a solid."""
     nearest_face, value = _NEAREST_FACES[ConvexKind(kind)], core_value_of(kind)
 
     @wp.func
@@ -72,12 +60,12 @@ def _point_in(kind: int) -> wp.Function:
         points_a: wp.array[wp.vec3d],
         b: ConvexShape,
         points_b: wp.array[wp.vec3d],
-        planes_b: wp.array[wp.vec4d],
+        faces_b: HullFaces,
         rotation: wp.mat33d,
         offset: vec,
     ) -> WayOut:
         p = -(offset * rotation)
-        n = nearest_face(b, planes_b, p)
+        n = nearest_face(b, faces_b.planes, p)
         found = WayOut()
         found.depth = value(b, points_b, n) - wp.dot(n, p)
         found.normal = rotation * n
@@ -150,12 +138,12 @@ _NEAREST_FACES = {
 
 
 @wp.func
-def _segment_in_box(
+def segment_in_box(
     a: ConvexShape,
     points_a: wp.array[wp.vec3d],
     b: ConvexShape,
     points_b: wp.array[wp.vec3d],
-    planes_b: wp.array[wp.vec4d],
+    faces_b: HullFaces,
     rotation: wp.mat33d,
     offset: vec,
 ) -> WayOut:
@@ -199,12 +187,12 @@ def _segment_in_box(
 
 
 @wp.func
-def _box_in_box(
+def box_in_box(
     a: ConvexShape,
     points_a: wp.array[wp.vec3d],
     b: ConvexShape,
     points_b: wp.array[wp.vec3d],
-    planes_b: wp.array[wp.vec4d],
+    faces_b: HullFaces,
     rotation: wp.mat33d,
     offset: vec,
 ) -> WayOut:

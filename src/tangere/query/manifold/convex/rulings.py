@@ -1,10 +1,10 @@
-"""The least way out across a side: directions across the rulings of cylinders, cones and segments.
+"""The least way out across a side: directions across the rulings of cylinders and cones.
 
 Question: which of the directions across a side of one of two cores is the least way out of their difference?
-Method:   the sides of a cylinder, a cone or a segment face directions on a circle about its axis. Along it the reach of
-          the difference is a function of one angle: looked at in equal steps, then narrowed by golden sections wherever
-          it is less than at its neighbours. A ball inside the difference touches it where the normal is unique: across
-          a flat face, across a ruling, or where two edges cross; only the last is not on a circle or at its middle.
+Method:   the sides of a cylinder or a cone face directions on a circle about its axis. Along it the reach of the
+          difference is a function of one angle: looked at in equal steps, then narrowed by golden sections wherever it
+          is less than at its neighbours. A ball inside the difference touches it where the normal is unique: across a
+          flat face, across a ruling, or where two edges cross; only the last is not on a circle or at its middle.
           Nearly coaxial bodies have thousands of ways out that are as good but for the last digits, which no polytope
           tells apart.
 Sound:    what is found is the reach of the difference itself along the direction, from supports.
@@ -40,7 +40,7 @@ _GOLDEN = wp.constant(real(0.6180339887498949))
 _LEAN = wp.constant(real(5.0e-10))
 
 #: Kinds with a side of straight lines, about z.
-RULED = (ConvexKind.SEGMENT, ConvexKind.CYLINDER, ConvexKind.CONE)
+RULED = (ConvexKind.CYLINDER, ConvexKind.CONE)
 
 
 @wp.struct
@@ -65,7 +65,6 @@ def ruling_of(kind_a: int, kind_b: int) -> wp.Function:
     reach = _reach_of(kind_a, kind_b)
     ruled_a, ruled_b = wp.constant(int(kind_a in RULED)), wp.constant(int(kind_b in RULED))
     cone_a, cone_b = (wp.constant(int(kind == ConvexKind.CONE)) for kind in (kind_a, kind_b))
-    no_caps_a, no_caps_b = (wp.constant(int(kind == ConvexKind.SEGMENT)) for kind in (kind_a, kind_b))
 
     @wp.func
     def ruling(
@@ -88,15 +87,14 @@ def ruling_of(kind_a: int, kind_b: int) -> wp.Function:
                 axis = -vec(rotation[0, 2], rotation[1, 2], rotation[2, 2])
             if ruled != 0:
                 # Discs face along the axis; those that a body does not have do not harm, they are directions too.
-                if wp.where(side == 0, no_caps_a, no_caps_b) == 0:
-                    k = int(0)
-                    while k < 2:
-                        n = wp.where(k == 0, axis, -axis)
-                        here = reach(a, points_a, b, points_b, rotation, offset, n)
-                        if here < best.reach:
-                            best.reach = here
-                            best.normal = n
-                        k += 1
+                k = int(0)
+                while k < 2:
+                    n = wp.where(k == 0, axis, -axis)
+                    here = reach(a, points_a, b, points_b, rotation, offset, n)
+                    if here < best.reach:
+                        best.reach = here
+                        best.normal = n
+                    k += 1
                 up = real(0.0)
                 out = real(1.0)
                 if wp.where(side == 0, cone_a, cone_b) != 0:

@@ -105,11 +105,10 @@ class PreparedBodyPair:
 
     def _prepare(self) -> None:
         """What depends on the limit and on the room."""
-        planes = hull_tables(self._hulls[1], "cpu").planes
         self._approach = self._launch(
             approach_kernel(*self._kinds),
             *self._inputs,
-            planes,
+            hull_faces(self._hulls[1], self._cpu),
             ACCURACY,
             self._limit,
             MARGIN,
