@@ -20,7 +20,7 @@ import warp as wp
 from tangere.bvh.lbvh import Lanes, MovingBox
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental.cpu import dof_update, face_update, wall_update
-from tangere.soft.incremental.cpu.local_overlap import OWN_BOXES, find_pairs, keep_near, keep_uncertain
+from tangere.soft.incremental.cpu.local_overlap import OWN_BOXES, OWN_GROUPS, find_pairs, keep_near, keep_uncertain
 from tangere.soft.incremental.host_mirror import KINDS, HostBoxes, HostMirror
 from tangere.soft.incremental.room import BodyRoom, SharedRoom, blank
 from tangere.soft.incremental.undo_log import UndoLog, host
@@ -140,8 +140,8 @@ class InPlaceUpdate:
                 fitted = (boxes.nodes, boxes.vertices)
             inputs = [room.faces, room.walls, self._elsewhere, tree.arrays, tree.parent]
             inputs += [wp.vec3d(*patches.frame.origin), patches.frame.scale, *fitted]
-            inputs += [blank(8), wp.empty(3 * 8, dtype=wp.vec2i, device="cpu")]
-            inputs += [wp.empty(OWN_BOXES, dtype=MovingBox, device="cpu"), wp.empty(12, dtype=Lanes, device="cpu")]
+            inputs += [blank(24 * OWN_GROUPS, -1), wp.empty(OWN_BOXES, dtype=MovingBox, device="cpu")]
+            inputs += [wp.empty(12 * OWN_GROUPS, dtype=Lanes, device="cpu")]
             inputs += [self._here, self._pair_count, self._pairs]
             room.asking = PreparedLaunch(find_pairs, inputs, self._mirror.host, dim=1, serial=True)
         room.asking.run()
