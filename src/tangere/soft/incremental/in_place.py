@@ -212,11 +212,10 @@ class InPlaceUpdate:
             self._mirror.note_rows(copy, found, self.log)
         if patches.per_feature:
             return
-        vertices, owners = room.clustered_vertices(clusters)
-        tracker = patches.changes
-        length = len(tracker.added)
-        tracker.added.append((vertices, owners))
-        self.log.call(lambda: tracker.added.__delitem__(slice(length, None)))
+        added = patches.changes.added
+        length = len(added)
+        added.append(clusters)
+        self.log.call(lambda: added.__delitem__(slice(length, None)))
 
     def _tell(self, own: CutBody, room: BodyRoom) -> None:
         """Whoever asks for bodies gets them as they are now; what was touched before counts no more."""
