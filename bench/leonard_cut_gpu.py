@@ -23,6 +23,7 @@ from oracles.soft_bodies import overlaps
 from tangere.runtime import choose_device
 from tangere.soft.cutting.cut_body import CutBody
 from tangere.soft.incremental import InPlaceUpdate
+from tangere.soft.solver.cuda import sweeps
 
 FEATURES: list[str] = []
 
@@ -79,6 +80,7 @@ def run(report: Report, quick: bool = False) -> None:
     report.section("What a step takes on the device")
     report.table(["plate", "touched", *itertools.chain(*((p, f"{p} after a cut") for p in PHASES))], phases)
     report.note("Medians of the time between events before and after each phase, of steps before and after cuts.")
+    _lanes(report, quick)
 
 
 def _measured(
@@ -134,6 +136,29 @@ def _measured(
         for told in (phases["before"][4:], phases["after"]):
             of_step.append(seconds(float(np.median([timings[phase] for timings in told]))))
     return whole, of_cut, of_step
+
+
+def _lanes(report: Report, quick: bool) -> None:
+    """How long the solver takes by the lanes that a vertex has in colours with many vertices."""
+    report.section("Lanes to a vertex")
+    settings, rows, usual = (sweeps.LANES, 16, 8, 4), [], (sweeps.FEW_LANES, sweeps.MANY)
+    for size, cells, _ in PLATES[: 1 if quick else None]:
+        simulation, _ = plate(cells, device="cuda", sweeps=None)
+        taken = []
+        for lanes in settings:
+            sweeps.FEW_LANES, sweeps.MANY = lanes, 1 if lanes < sweeps.LANES else 1 << 30
+            simulation._pipeline._graphs.invalidate()
+            told = []
+            for _ in range(10):
+                simulation.step()
+                told.append(simulation.timings["solve"])
+            taken.append(float(np.median(told[3:])))
+        rows.append([f"{size} triangles, {count(6 * int(np.prod(cells)))} tetrahedra", *map(seconds, taken)])
+    sweeps.FEW_LANES, sweeps.MANY = usual
+    report.table(["plate", *map(str, settings)], rows)
+    report.note(
+        f"Time of the phase `solve`. Colours with {count(usual[1])} vertices or more have {usual[0]} lanes each."
+    )
 
 
 @contextmanager
