@@ -12,6 +12,7 @@ Sound:    the same dofs, rows, faces and features as if everything were laid out
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class InPlaceUpdate:
         self._graphs = PhaseGraphs(device)
         self._graphs.ready = True  # a step, and boxes that were fitted, have loaded all kernels
         self._looks = -1  # of the initial contacts, that the host has seen
+        self._wait: Callable[[], None] = lambda: None  # until all is here that `refresh` has begun to read
         self._retired: list[np.ndarray] = []
         self._pair_count = blank(2)
         self._pairs = wp.zeros((_MOST_PAIRS, 5), dtype=wp.int32, device="cpu")
@@ -69,12 +71,14 @@ class InPlaceUpdate:
             return
         pipeline, dofs, contacts = self._pipeline, self.assembly.dofs, self._pipeline.initial_contacts
         assert self._boxes is not None
+        wait = self._mirror.read(dofs.x)  # all that the blade, and the topology, need
         self._graphs("where surfaces are", self._find_surfaces)
-        changed = [dofs.x, dofs.v, pipeline.surface_end, *self._boxes.fitted]
+        changed = [dofs.v, pipeline.surface_end, *self._boxes.fitted]
         if contacts.looks != self._looks:  # else nobody but cuts has written these
             changed += [self.assembly.surface.traits, contacts.given_traits, contacts.limits]
             self._looks = contacts.looks
-        self._mirror.read(*changed)
+        self._wait = self._mirror.read(*changed)
+        wait()
 
     def _find_surfaces(self) -> None:
         """On the device, for the host."""
@@ -94,6 +98,7 @@ class InPlaceUpdate:
             changes: of the complex.
             opened: facets that have just been opened.
         """
+        self._wait()
         room, launches = self._bodies[id(own)]
         before = len(self.log)
         done = room.set_input(own, changes, opened)
