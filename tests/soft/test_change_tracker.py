@@ -56,16 +56,20 @@ def test_news_name_all_that_has_a_vertex_with_a_new_move(part, rng):
 def test_what_was_added_and_taken_back_is_not_remembered():
     """A cut puts vertices into clusters that had none of them; one that is undone leaves nothing to be found."""
     mesh = generate.torus(2400)
-    tracker, vertex = patches_of(mesh).changes, 7
+    patches, vertex = patches_of(mesh), 7
+    tracker, corners = patches.changes, patches.tree.corners.numpy().reshape(-1, 24)
     chosen = np.zeros(len(mesh.vertices), np.uint8)
     chosen[vertex] = 1
     changed = wp.array(chosen, dtype=wp.uint8, device="cpu")
     own = set(np.flatnonzero(tracker.dirty_sets(changed).clusters.numpy()))
     others = [cluster for cluster in range(len(tracker.all.clusters)) if cluster not in own][:3]
     for cluster in others:
-        tracker.added.append((np.array([vertex]), np.array([cluster])))
+        before = corners[cluster, 0]
+        corners[cluster, 0] = vertex
+        tracker.added.append(np.array([cluster]))
         assert set(np.flatnonzero(tracker.dirty_sets(changed).clusters.numpy())) == own | {cluster}
         tracker.added.pop()
+        corners[cluster, 0] = before
     assert set(np.flatnonzero(tracker.dirty_sets(changed).clusters.numpy())) == own
 
 

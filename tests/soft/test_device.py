@@ -14,6 +14,7 @@ from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Body, Simulation, scenes
 from tangere.soft.contact import detection
 from tangere.soft.safe_step import truncation
+from tangere.soft.solver.cuda import sweeps as launched_sweeps
 
 pytestmark = pytest.mark.cuda
 
@@ -48,6 +49,20 @@ def test_a_step_on_the_gpu_is_the_step_of_the_cpu(cuda, scene):
             assert np.abs(there[body].positions - here[body].positions).max() <= 1e-10 * size
         assert there.rows.count == here.rows.count
         assert not overlaps(there)
+
+
+def test_vertices_that_share_a_warp_move_as_those_that_have_one(cuda, monkeypatch):
+    monkeypatch.setattr(launched_sweeps, "MANY", 1)
+    there, here = scenes.knot(device=cuda), scenes.knot(device="cpu")
+    for _ in range(6):
+        there.run(steps=5)
+        for body in range(len(here.bodies)):
+            here[body].set_state(positions=there[body].positions, velocities=there[body].velocities)
+        copy_strains(there, here)
+        there.step()
+        here.step()
+        for body in range(len(here.bodies)):
+            assert np.abs(there[body].positions - here[body].positions).max() <= 1e-10
 
 
 def test_a_step_reads_back_a_few_counters_once(cuda, monkeypatch):

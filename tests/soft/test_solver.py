@@ -13,6 +13,7 @@ from tangere.soft import Body, Simulation
 from tangere.soft.model.elastic import elastic_energy
 from tangere.soft.solver.cpu import sweeps as sweeps_together
 from tangere.soft.solver.cpu import team
+from tangere.soft.solver.cuda import sweeps as launched_sweeps
 from tangere.soft.solver.cuda.sweeps import CudaSweeps
 
 
@@ -216,9 +217,11 @@ def test_a_team_does_not_wait_for_those_that_never_come(monkeypatch):
     assert np.array_equal(swept(5, threads=3), alone)
 
 
+@pytest.mark.parametrize("many", [4096, 1])
 @pytest.mark.parametrize(("sweeps", "tolerance"), [(1, 1e-13), (12, 1e-11)])
-def test_sweeps_launched_one_by_one_go_where_sweeps_together_go(sweeps, tolerance):
-    """On CUDA a colour is a launch, in which a warp shares out what acts on a vertex."""
+def test_sweeps_launched_one_by_one_go_where_sweeps_together_go(sweeps, tolerance, many, monkeypatch):
+    """On CUDA a colour is a launch, in which a warp shares out what acts on a vertex, or on each of a few."""
+    monkeypatch.setattr(launched_sweeps, "MANY", many)
     assert np.allclose(swept(sweeps, launched=True), swept(sweeps), rtol=0.0, atol=tolerance)
 
 

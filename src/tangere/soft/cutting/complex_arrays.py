@@ -73,7 +73,8 @@ BLENDED_Q = wp.constant(21)
 CHAINS = wp.constant(22)
 EDGES_P = wp.constant(23)
 EDGES_Q = wp.constant(24)
-LISTS = 25
+EDGES_AT = wp.constant(25)
+LISTS = 26
 
 
 @wp.struct
@@ -114,6 +115,9 @@ class ComplexArrays:
     lengths: wp.array[int]  #: (LISTS,)
     fractions: wp.array[wp.float64]  #: (list_room,) where edges are crossed
     blends: wp.array[wp.float64]  #: (list_room,) vertex BLENDED is (1 - s) BLENDED_P + s BLENDED_Q
+    opened_area: wp.array[
+        wp.float64
+    ]  #: (1,) of one side of what has opened in this step [m^2]; of a sheet the length [m]
     edge_keys: wp.array[wp.int64]  #: a hash table of edges
     edge_marks: wp.array[int]
     journal: wp.array[int]
@@ -218,6 +222,7 @@ def begin_step(c: ComplexArrays):
     c.numbers[ON_BEFORE] = c.lengths[ON]
     for k in range(int(CROSSED), NUMBERS):
         c.numbers[k] = 0
+    c.opened_area[0] = wp.float64(0.0)
     c.journal_lengths[0] = 0
     c.journal_lengths[1] = 0
     for which in range(LISTS):

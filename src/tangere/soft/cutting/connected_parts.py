@@ -66,7 +66,7 @@ class ConnectedParts:
         """The blade has gone on."""
         if change:
             if len(change.opened):
-                self._seeds = np.unique(np.concatenate([self._seeds, change.opened.ravel() >> 2])).astype(np.int32)
+                self._seeds = np.concatenate([self._seeds, change.opened.ravel() >> 2])
             self._dirty = len(self._seeds) > 0
 
     def advance(self, budget: int = BUDGET) -> np.ndarray:
@@ -255,7 +255,11 @@ def _flood(first: int, c: ComplexArrays, f: FloodArrays, limits: wp.array[int]):
             f.alive[g] = 1
             f.members[g] = wp.vec2i(-1, -1)
             f.waiting[g] = wp.vec2i(-1, -1)
-            reach(f, g, f.seeds[g])
+            if f.epoch[f.seeds[g]] == f.numbers[EPOCH]:  # it was listed before
+                f.alive[g] = 0
+                f.root[g] = f.group[f.seeds[g]]
+            else:
+                reach(f, g, f.seeds[g])
         for g in range(seeds):
             beyond = c.neighbours[f.seeds[g]]
             for k in range(c.size):

@@ -76,13 +76,33 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
+class Division:
+    """A polyline with more points: each segment in so many equal pieces."""
+
+    segment: np.ndarray  #: (m - 1,) that each point but the last is in
+    part: np.ndarray  #: (m - 1, 1) and where
+
+    @classmethod
+    def of(cls, pieces: np.ndarray) -> Division:
+        """From the pieces of each segment (k - 1,)."""
+        segment = np.repeat(np.arange(len(pieces)), pieces)
+        part = (np.arange(len(segment)) - (np.cumsum(pieces) - pieces)[segment]) / pieces[segment]
+        return cls(segment, part[:, None])
+
+    def points(self, line: np.ndarray) -> np.ndarray:
+        """(m, 3) of a polyline (k, 3)."""
+        ends = line[self.segment + 1]
+        return np.concatenate([line[self.segment] + self.part * (ends - line[self.segment]), line[-1:]])
+
+
+@dataclass(frozen=True, eq=False)
 class Stroke:
     """How far the blade has gone through a part."""
 
     world: np.ndarray  #: (k, 3) where it was [m]
     rest: np.ndarray  #: (m, 3) in the rest shape, divided [m]
     near: np.ndarray | None  #: (m,) tetrahedra near them, or None
-    divided: np.ndarray  #: (k - 1,) pieces of each segment
+    division: Division | None  #: of its segments, if they are divided
 
 
 class CutBody:
@@ -102,7 +122,7 @@ class CutBody:
         self.surface = CutSurface(self.complex) if body.is_solid else None
         self.parts = ConnectedParts(self.complex)
         self.numbers = {0: number}  #: the body that each part is
-        self.fixed = body.fixed
+        self._fixed, self._fixed_count = body.fixed, len(body.fixed)
         every = np.arange(len(shape.vertices))
         self.dofs = Places(np.full(len(every), number), every)
         at = self.surface_dofs
@@ -131,15 +151,17 @@ class CutBody:
             length = np.linalg.norm(np.diff(start, axis=0), axis=1)
             pieces = np.ceil(np.maximum(length, 1e-300) / (_SEGMENT * self.complex.edge)).astype(int)
             pieces = np.clip(pieces, 1, max(1, _MOST_POINTS // len(pieces)))
-            stroke = Stroke(start, *at_rest(_divided(start, pieces), None), pieces)
-        reached, near = at_rest(_divided(end, stroke.divided), stroke.near)
+            division = None if (pieces == 1).all() else Division.of(pieces)
+            stroke = Stroke(start, *at_rest(start if division is None else division.points(start), None), division)
+        division = stroke.division
+        reached, near = at_rest(end if division is None else division.points(end), stroke.near)
         if another:
             changes.append(self.end_stroke())
         if not self._strokes:
             self.complex.begin_stroke()
         changes.append(self.complex.cut(stroke.rest, reached, part=part))
         self._follow(changes[-1])
-        self._strokes[part] = Stroke(end.copy(), reached, near, stroke.divided)
+        self._strokes[part] = Stroke(end.copy(), reached, near, division)
         return [change for change in changes if change]
 
     def end_stroke(self) -> ComplexChange:
@@ -159,7 +181,7 @@ class CutBody:
             self.complex.begin_stroke()
         change = self.complex.cut(start, end, part=part)
         self._follow(change)
-        self._strokes[part] = Stroke(end.copy(), end.copy(), None, np.ones(len(end) - 1, int))
+        self._strokes[part] = Stroke(end.copy(), end.copy(), None, None)
         return change
 
     def simplices_of(self, part: int) -> np.ndarray:
@@ -200,32 +222,29 @@ class CutBody:
             grown[m] = (1.0 - s) * grown[p] + s * grown[q]
         return grown
 
+    @property
+    def fixed(self) -> np.ndarray:
+        """(v,) bool: which vertices are fixed."""
+        return self._fixed[: self._fixed_count]
+
     def take_notes(self, change: ComplexChange) -> None:
         """Keep up which vertices are fixed: new ones between two that are."""
-        self.fixed = self.fixed_after(change, self.fixed)
+        count, end = self._fixed_count, change.vertices
+        if end > len(self._fixed):
+            self._fixed = np.concatenate([self.fixed, np.zeros(end + end // 2 - count, bool)])
+        self._fixed[count:end] = False
+        _blend_fixed(self._fixed, change, count)
+        self._fixed_count = end
 
     def fixed_after(self, change: ComplexChange, fixed: np.ndarray) -> np.ndarray:
         """(v,) bool: which vertices are fixed after a change."""
         grown = np.concatenate([fixed, np.zeros(change.vertices - len(fixed), bool)])
-        new = change.blended[change.blended[:, 0] >= len(fixed)]
-        if (new[:, 1:] < len(fixed)).all():
-            grown[new[:, 0]] = fixed[new[:, 1]] & fixed[new[:, 2]]
-            return grown
-        for m, p, q in new.tolist():
-            grown[m] = grown[p] and grown[q]
+        _blend_fixed(grown, change, len(fixed))
         return grown
 
     def opened_area(self, change: ComplexChange) -> float:
         """Of the walls, one side of each, at rest [m^2]; of a sheet their length times its thickness."""
-        if not len(change.opened):
-            return 0.0
-        owner, facet, size = change.opened[:, :1] >> 2, change.opened[:, 0] & 3, self.complex.size
-        ends = self.complex.view("rest")[self.complex.view("corners")[owner, _OTHERS[size][facet]]]
-        if size == 3:
-            return float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).sum() * self.given.thickness)
-        u, v = ends[:, 1] - ends[:, 0], ends[:, 2] - ends[:, 0]
-        uu, vv, uv = np.einsum("ij,ij->i", u, u), np.einsum("ij,ij->i", v, v), np.einsum("ij,ij->i", u, v)
-        return float(0.5 * np.sqrt(np.maximum(uu * vv - uv * uv, 0.0)).sum())
+        return change.opened_area * (self.given.thickness if self.complex.size == 3 else 1.0)
 
     def opened_vertices(self, changes: list[ComplexChange]) -> np.ndarray:
         """(k,) surface vertices at facets that have just been opened, and on walls that are new."""
@@ -333,7 +352,7 @@ class CutBody:
         """All that later steps depend on (`restore`)."""
         surface = None if self.surface is None else self.surface.state()
         places = self.dofs.snapshot(), self.vertices.snapshot()
-        notes = self.numbers.copy(), self.fixed, *places, self._strokes.copy(), self._insets.copy()
+        notes = self.numbers.copy(), self.fixed.copy(), *places, self._strokes.copy(), self._insets.copy()
         return self.complex.state(), surface, self.parts.state(), notes
 
     def restore(self, state: tuple[Any, ...]) -> None:
@@ -343,7 +362,8 @@ class CutBody:
         if self.surface is not None:
             self.surface.restore(surface)
         self.parts.restore(parts)
-        numbers, self.fixed, self.dofs, self.vertices, strokes, self._insets = notes
+        numbers, self._fixed, self.dofs, self.vertices, strokes, self._insets = notes
+        self._fixed_count = len(self._fixed)
         self.numbers, self._strokes = numbers.copy(), strokes.copy()
 
     def begin_history(self) -> tuple[Any, ...]:
@@ -356,14 +376,14 @@ class CutBody:
             self.complex.begin_history(),
             self.parts.state(),
             self.numbers.copy(),
-            self.fixed,
+            self._fixed_count,
             places,
             self._strokes.copy(),
         )
 
     def undo_history(self, notes: tuple[Any, ...]) -> None:
         """As it was at `begin_history`."""
-        last, parts, numbers, self.fixed, places, strokes = notes
+        last, parts, numbers, self._fixed_count, places, strokes = notes
         self.complex.undo_history(last)
         if self.surface is not None:
             self.surface.undo_history()
@@ -430,8 +450,10 @@ def _used(simplices: np.ndarray, count: int) -> np.ndarray:
     return np.flatnonzero(mask)
 
 
-def _divided(line: np.ndarray, pieces: np.ndarray) -> np.ndarray:
-    """A polyline with more points: each segment in so many equal pieces."""
-    at = np.repeat(np.arange(len(pieces)), pieces)
-    part = (np.arange(len(at)) - (np.cumsum(pieces) - pieces)[at]) / pieces[at]
-    return np.concatenate([line[at] + part[:, None] * (line[at + 1] - line[at]), line[-1:]])
+def _blend_fixed(fixed: np.ndarray, change: ComplexChange, count: int) -> None:
+    """Of vertices from `count` on, which are not fixed yet, those are that a change has put between two that are."""
+    new, one, other = change.blended.T
+    if (fixed[one] & fixed[other] & (new >= count)).any():  # nearly never
+        for m, p, q in change.blended.tolist():
+            if m >= count:
+                fixed[m] = fixed[p] and fixed[q]

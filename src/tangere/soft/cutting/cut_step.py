@@ -121,7 +121,7 @@ def divide_undecided(c: ComplexArrays, t: int, v: int, guesses: int, options: Cu
         else:
             set_side(c, q, 1, 0)
         return True
-    find_ring(c, p, q)
+    find_ring(c, p, q, -1)
     if on < c.size - 2 or level >= guesses:
         for z in range(c.lengths[RING]):
             around = c.corners[c.lists[RING, z]]

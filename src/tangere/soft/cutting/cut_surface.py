@@ -34,7 +34,8 @@ FREE_BEFORE = wp.constant(8)
 TOUCHED = wp.constant(9)
 FAN = wp.constant(10)
 REPLACED = wp.constant(11)
-NUMBERS = 12
+LOOKED = wp.constant(12)
+NUMBERS = 13
 
 
 @wp.struct
@@ -49,13 +50,14 @@ class SurfaceStore:
     dofs: int  #: the vertex of the solid of each surface vertex; -1 of one that is gone
     places: int  #: one corner 3 f + j of each surface vertex
     free: int  #: triangles that are free
+    marks: int  #: of triangles, the last step that has written of them; not in the log
     store: wp.array[int]
     log: wp.array[wp.vec2i]  #: where, and what was there
     numbers: wp.array[int]
     vertex_mark: wp.array[int]
     touched: wp.array[wp.vec4i]  #: triangles that are looked at, and their vertices before
     fan: wp.array[int]  #: corners of one orbit
-    replaced: wp.array[int]  #: surface vertices of which corners have gone to others
+    replaced: wp.array[int]  #: surface vertices of which corners have gone to others; then triangles written of
 
 
 class CutSurface:
@@ -102,13 +104,13 @@ class CutSurface:
 
     def state(self) -> tuple[SurfaceStore, np.ndarray, np.ndarray]:
         """All that later steps depend on, to go back to after any number of them (`restore`)."""
-        return self.arrays, self._store.copy(), self._numbers.copy()
+        return self.arrays, self._store[: self.arrays.marks].copy(), self._numbers.copy()
 
     def restore(self, state: tuple[SurfaceStore, np.ndarray, np.ndarray]) -> None:
         """As it was; the body is restored by itself."""
         arrays, store, numbers = state
         mark = int(arrays.numbers.numpy()[MARK])
-        arrays.store.numpy()[:], arrays.numbers.numpy()[:] = store, numbers
+        arrays.store.numpy()[: arrays.marks], arrays.numbers.numpy()[:] = store, numbers
         arrays.numbers.numpy()[MARK] = mark  # only counts up
         if arrays is not self.arrays:
             self.arrays = arrays
@@ -117,12 +119,9 @@ class CutSurface:
     @property
     def looked_at(self) -> np.ndarray:
         """(c,) places of triangles whose corners, or whose vertices' places, the last step may have changed."""
-        a, log = self.arrays, self._log[: self._numbers[LOGGED], 0]
-        places = log[(log >= a.corners) & (log < a.dofs)] - a.corners
-        owners = a.owners - a.corners
-        found = np.where(places < owners, places // 3, places - owners)
+        found = self._looked[: self._numbers[LOOKED]].copy()
         found.sort()
-        return found[np.append(True, found[1:] != found[:-1])[: len(found)]]
+        return found
 
     @property
     def triangles(self) -> np.ndarray:
@@ -169,6 +168,7 @@ class CutSurface:
         arrays.triangle_room, arrays.vertex_room = triangle_room, vertex_room
         sizes = {"slots": facets, "corners": 3 * triangle_room, "owners": triangle_room}
         sizes |= {"dofs": vertex_room, "places": vertex_room, "free": triangle_room}
+        sizes["marks"] = triangle_room
         ends = np.cumsum([0, *sizes.values()])
         for name, begin in zip(sizes, ends, strict=False):
             setattr(arrays, name, int(begin))
@@ -181,8 +181,8 @@ class CutSurface:
         arrays.fan = wp.zeros(3 * triangle_room, dtype=wp.int32, device=self._device)
         if old is not None:
             store, before = arrays.store.numpy(), old.store.numpy()
-            ends_before = [old.slots, old.corners, old.owners, old.dofs, old.places, old.free, len(before)]
-            for k, name in enumerate(sizes):
+            ends_before = [old.slots, old.corners, old.owners, old.dofs, old.places, old.free, old.marks]
+            for k, name in enumerate(list(sizes)[:-1]):  # marks begin anew
                 size = min(ends_before[k + 1] - ends_before[k], sizes[name])
                 begin = getattr(arrays, name)
                 store[begin : begin + size] = before[ends_before[k] : ends_before[k] + size]
@@ -196,7 +196,7 @@ class CutSurface:
 
     def _prepare(self) -> None:
         self._numbers, self._store = self.arrays.numbers.numpy(), self.arrays.store.numpy()
-        self._log = self.arrays.log.numpy()
+        self._log, self._looked = self.arrays.log.numpy(), self.arrays.replaced.numpy()
         self._known, inputs = self._body.arrays, [self._body.arrays, self.arrays]
         self._follow = PreparedLaunch(_follow, [*inputs, 0], self._device, dim=1, serial=True)
         self._undo = PreparedLaunch(_undo, [self.arrays], self._device, dim=1, serial=True)
@@ -369,6 +369,7 @@ def _follow(first: int, c: ComplexArrays, s: SurfaceStore, everything: int):
     s.numbers[LOGGED] = 0
     s.numbers[TOUCHED] = 0
     s.numbers[REPLACED] = 0
+    s.numbers[LOOKED] = 0
     s.numbers[TRIANGLES_BEFORE] = s.numbers[TRIANGLES]
     s.numbers[VERTICES_BEFORE] = s.numbers[VERTICES]
     s.numbers[FREE_BEFORE] = s.numbers[FREE]
@@ -407,6 +408,24 @@ def _follow(first: int, c: ComplexArrays, s: SurfaceStore, everything: int):
         if s.vertex_mark[name] != mark and s.store[s.dofs + name] >= 0:
             if s.store[s.corners + s.store[s.places + name]] != name:
                 write(s, s.dofs + name, -1)
+    note_looked(s, mark)
+
+
+@wp.func
+def note_looked(s: SurfaceStore, mark: int):
+    """In REPLACED, which has been used: triangles of which a corner, a vertex or the owner was written, each once."""
+    count = int(0)
+    for i in range(s.numbers[LOGGED]):
+        at = s.log[i][0] - s.corners
+        if at >= 0 and at < s.dofs - s.corners:
+            f = at / 3
+            if at >= s.owners - s.corners:
+                f = at - (s.owners - s.corners)
+            if s.store[s.marks + f] != mark:
+                s.store[s.marks + f] = mark
+                s.replaced[count] = f
+                count += 1
+    s.numbers[LOOKED] = count
 
 
 @wp.kernel
@@ -417,6 +436,7 @@ def _undo(first: int, s: SurfaceStore):
         n -= 1
         s.store[s.log[n][0]] = s.log[n][1]
     s.numbers[LOGGED] = 0
+    s.numbers[LOOKED] = 0
     s.numbers[TRIANGLES] = s.numbers[TRIANGLES_BEFORE]
     s.numbers[VERTICES] = s.numbers[VERTICES_BEFORE]
     s.numbers[FREE] = s.numbers[FREE_BEFORE]

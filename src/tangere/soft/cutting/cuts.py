@@ -313,9 +313,10 @@ def checked_blade(start: Arrays, end: Arrays) -> tuple[np.ndarray, np.ndarray]:
     begin, stop = to_numpy(start, "cut: start"), to_numpy(end, "cut: end")
     if begin.ndim != 2 or begin.shape[1:] != (3,) or len(begin) < 2 or begin.shape != stop.shape:
         raise InputError(f"cut: start and end are polylines (k, 3), k at least 2, not {begin.shape} and {stop.shape}")
-    if not (np.isfinite(begin).all() and np.isfinite(stop).all()):
+    lines = np.array([begin, stop])
+    if not np.isfinite(lines).all():
         raise InputError("cut: a point of the blade is not finite")
-    for which, line in (("start", begin), ("end", stop)):
+    for which, line in (("start", lines[0]), ("end", lines[1])):
         if (line == line[0]).all():
             raise InputError(f"cut: the blade has no length at its {which}")
     return begin, stop

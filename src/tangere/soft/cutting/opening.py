@@ -13,6 +13,7 @@ import warp as wp
 from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import (
     CHORDS,
+    EDGES_AT,
     EDGES_P,
     EDGES_Q,
     ENDS,
@@ -29,6 +30,7 @@ from tangere.soft.cutting.complex_arrays import (
     STAR,
     STAR_ENDS,
     STARS,
+    STROKE,
     WAITING,
     ComplexArrays,
     change,
@@ -42,6 +44,7 @@ from tangere.soft.cutting.primitives import (
     add_vertex,
     bisect,
     corner_of,
+    facet_normal,
     falls_apart,
     find_ring,
     find_star,
@@ -89,9 +92,12 @@ def look_at(c: ComplexArrays, v: int, mark: int):
 def find_facets(c: ComplexArrays, v: int, t: int, sure: wp.float64) -> bool:
     """Mark facets of t with v that lie on the cut between its sides; whether one of them is undecided."""
     corners = c.corners[t]
-    on = int(0)
-    for k in range(c.size):
-        on += int(is_on(c, corners[k]))
+    stroke = c.numbers[STROKE]
+    on = int(c.on[corners[0]] == stroke) + int(c.on[corners[1]] == stroke)
+    if on > 0:
+        on += int(c.on[corners[2]] == stroke)
+        if c.size == 4:
+            on += int(c.on[corners[3]] == stroke)
     if on < c.size - 1:  # nearly always
         return False
     beyond = c.neighbours[t]
@@ -169,7 +175,8 @@ def open_facets(c: ComplexArrays):
 
 @wp.func
 def mark_parting(c: ComplexArrays, v: int):
-    """Mark the opening facets at v, on both sides, whose two simplices are in different pieces of STAR, its star."""
+    """Mark the opening facets at v, on both sides, whose two simplices are in different pieces of its star."""
+    find_star(c, v, STAR)
     first = c.numbers[MARK]
     for z in range(c.lengths[STAR]):
         if c.mark[c.lists[STAR, z]] <= first:
@@ -190,6 +197,7 @@ def bisect_chords(c: ComplexArrays, separates: int):
     mark = new_mark(c)
     c.lengths[EDGES_P] = 0
     c.lengths[EDGES_Q] = 0
+    c.lengths[EDGES_AT] = 0
     for i in range(c.lengths[FACETS]):
         facet = c.lists[FACETS, i]
         corners = c.corners[facet >> 2]
@@ -201,16 +209,17 @@ def bisect_chords(c: ComplexArrays, separates: int):
                     if is_new_edge(c, p, q, mark):
                         push(c, EDGES_P, p)
                         push(c, EDGES_Q, q)
-    for i in range(c.lengths[EDGES_Q]):  # only now: a bisection gives facets other corners
-        bisect_chord(c, c.lists[EDGES_P, i], c.lists[EDGES_Q, i], separates)
+                        push(c, EDGES_AT, facet >> 2)
+    for i in range(c.lengths[EDGES_AT]):  # only now: a bisection gives facets other corners
+        bisect_chord(c, c.lists[EDGES_P, i], c.lists[EDGES_Q, i], c.lists[EDGES_AT, i], separates)
 
 
 @wp.func
-def bisect_chord(c: ComplexArrays, p: int, q: int, separates: int):
-    """Bisect pq in the middle if it is pinched; children keep their labels."""
-    find_ring(c, p, q)
+def bisect_chord(c: ComplexArrays, p: int, q: int, guess: int, separates: int):
+    """Bisect pq in the middle if it is pinched; children keep their labels. `guess`: a simplex that had the edge."""
+    find_ring(c, p, q, guess)
     if c.lengths[RING] > 0:
-        if is_pinched(c, p, q):
+        if is_pinched(c, p, q, c.vertex_mark[p] == separates, c.vertex_mark[q] == separates):
             m = bisect(c, p, q, wp.float64(0.5))
             if m >= 0:
                 height = wp.float64(0.5) * (c.height[p][0] + c.height[q][0])
@@ -243,6 +252,10 @@ def disconnect(c: ComplexArrays, t: int):
                 beyond[k] = -1
                 push(c, OPENED, 4 * t + k)
                 push(c, OPENED, n)
+                size = wp.length(facet_normal(c, t, k))
+                if c.size == 4:
+                    size = wp.float64(0.5) * size
+                c.opened_area[0] = c.opened_area[0] + size
         c.neighbours[t] = beyond
         c.opening[t] = 0
 

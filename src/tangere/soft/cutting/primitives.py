@@ -60,62 +60,144 @@ def corner_of(c: ComplexArrays, t: int, v: int) -> int:
 def find_star(c: ComplexArrays, v: int, which: int):
     """All simplices at a vertex, by a flood through the facets that contain it, as a list."""
     mark = new_mark(c)
-    c.lengths[which] = 0
     start = c.simplex_at[v]
     c.mark[start] = mark
-    push(c, which, start)
+    c.lists[which, 0] = start
+    count = int(1)
     i = int(0)
-    while i < c.lengths[which]:
+    while i < count:
         t = c.lists[which, i]
         corners = c.corners[t]
         beyond = c.neighbours[t]
-        for k in range(c.size):
-            n = beyond[k]
-            if corners[k] != v and n >= 0:
-                if c.mark[n >> 2] != mark:
-                    c.mark[n >> 2] = mark
-                    push(c, which, n >> 2)
+        for k in range(4):  # a triangle has nothing beyond the fourth
+            if corners[k] != v and beyond[k] >= 0:
+                o = beyond[k] >> 2
+                if c.mark[o] != mark:
+                    c.mark[o] = mark
+                    count = append(c, which, count, o)
         i += 1
+    c.lengths[which] = count
 
 
 @wp.func
-def find_ring(c: ComplexArrays, p: int, q: int):
-    """All simplices at the edge pq, in RING."""
-    find_star(c, p, STAR)
+def append(c: ComplexArrays, which: int, count: int, value: int) -> int:
+    """Append to a list that has so many, and say how many it has then; its length is told when all is in it."""
+    if count < c.list_room:
+        c.lists[which, count] = value
+        return count + 1
+    c.numbers[STATUS] = FULL
+    return count
+
+
+@wp.func
+def simplex_at_edge(c: ComplexArrays, p: int, q: int) -> int:
+    """The first simplex at the edge pq that a flood round p comes to, or -1; uses STAR."""
+    mark = new_mark(c)
+    start = c.simplex_at[p]
+    c.mark[start] = mark
+    c.lists[STAR, 0] = start
+    count = int(1)
+    found = int(-1)
+    i = int(0)
+    while i < count and found < 0:
+        t = c.lists[STAR, i]
+        corners = c.corners[t]
+        beyond = c.neighbours[t]
+        for k in range(4):
+            if corners[k] == q:
+                found = t
+            if corners[k] != p and beyond[k] >= 0:
+                o = beyond[k] >> 2
+                if c.mark[o] != mark:
+                    c.mark[o] = mark
+                    count = append(c, STAR, count, o)
+        i += 1
+    return found
+
+
+@wp.func
+def find_ring(c: ComplexArrays, p: int, q: int, guess: int):
+    """All simplices at the edge pq, in RING.
+
+    `guess`: a simplex that may have both ends, or -1. Where the body does not go all the way round the edge there could
+    be others that hang together with these only at an end: then all of the star of p are looked at.
+    """
+    start = int(-1)
+    if guess >= 0:
+        if corner_of(c, guess, p) >= 0 and corner_of(c, guess, q) >= 0:
+            start = guess
+    if start < 0:
+        start = simplex_at_edge(c, p, q)
     c.lengths[RING] = 0
-    for i in range(c.lengths[STAR]):
-        if corner_of(c, c.lists[STAR, i], q) >= 0:
-            push(c, RING, c.lists[STAR, i])
+    if start < 0:
+        return
+    mark = new_mark(c)
+    c.mark[start] = mark
+    c.lists[RING, 0] = start
+    count = int(1)
+    closed = bool(True)
+    i = int(0)
+    while i < count and closed:
+        t = c.lists[RING, i]
+        corners = c.corners[t]
+        beyond = c.neighbours[t]
+        for k in range(c.size):
+            if corners[k] != p and corners[k] != q:
+                if beyond[k] < 0:
+                    closed = False
+                else:
+                    o = beyond[k] >> 2
+                    if c.mark[o] != mark:
+                        c.mark[o] = mark
+                        count = append(c, RING, count, o)
+        i += 1
+    if closed:
+        c.lengths[RING] = count
+        return
+    find_star(c, p, STAR)
+    for j in range(c.lengths[STAR]):
+        if corner_of(c, c.lists[STAR, j], q) >= 0:
+            push(c, RING, c.lists[STAR, j])
 
 
 @wp.func
 def flood_around(c: ComplexArrays, start: int, p: int, q: int, mark: int):
     """Mark what is reached from a simplex through facets with p (and q, unless -1) that do not open; it is in FLOOD."""
-    c.lengths[FLOOD] = 0
     c.mark[start] = mark
-    push(c, FLOOD, start)
+    c.lists[FLOOD, 0] = start
+    count = int(1)
     i = int(0)
-    while i < c.lengths[FLOOD]:
+    while i < count:
         t = c.lists[FLOOD, i]
         corners = c.corners[t]
         beyond = c.neighbours[t]
         opening = c.opening[t]
-        for k in range(c.size):
-            n = beyond[k]
-            if n >= 0 and corners[k] != p and corners[k] != q and ((opening >> k) & 1) == 0:
-                if c.mark[n >> 2] != mark:
-                    c.mark[n >> 2] = mark
-                    push(c, FLOOD, n >> 2)
+        for k in range(4):
+            if beyond[k] >= 0 and corners[k] != p and corners[k] != q and ((opening >> k) & 1) == 0:
+                o = beyond[k] >> 2
+                if c.mark[o] != mark:
+                    c.mark[o] = mark
+                    count = append(c, FLOOD, count, o)
         i += 1
+    c.lengths[FLOOD] = count
 
 
 @wp.func
 def falls_apart(c: ComplexArrays, v: int) -> bool:
     """Whether the star of a vertex has more than one piece once marked facets are open."""
-    find_star(c, v, STAR)
     mark = new_mark(c)
-    flood_around(c, c.lists[STAR, 0], v, -1, mark)
-    return c.lengths[FLOOD] < c.lengths[STAR]
+    flood_around(c, c.simplex_at[v], v, -1, mark)
+    for i in range(c.lengths[FLOOD]):
+        t = c.lists[FLOOD, i]
+        opening = c.opening[t]
+        if (opening & 15) != 0:
+            corners = c.corners[t]
+            beyond = c.neighbours[t]
+            for k in range(c.size):
+                if corners[k] != v and ((opening >> k) & 1) == 1:
+                    if c.mark[beyond[k] >> 2] != mark:
+                        return True
+    return False
 
 
 @wp.func
@@ -127,10 +209,11 @@ def are_joined(c: ComplexArrays, v: int) -> bool:
 
 
 @wp.func
-def is_pinched(c: ComplexArrays, p: int, q: int) -> bool:
+def is_pinched(c: ComplexArrays, p: int, q: int, p_separates: bool, q_separates: bool) -> bool:
     """Whether two chains of simplices round pq stay joined at both ends: the edge would be in four surface triangles.
 
-    Reads the simplices of the edge from RING; CHAINS has the first of each chain and what it is joined to at p.
+    At an end that does not separate all are. Reads the simplices of the edge from RING; CHAINS has the first of each
+    chain and what it is joined to at p.
     """
     mark = new_mark(c)
     c.lengths[CHAINS] = 0
@@ -142,10 +225,15 @@ def is_pinched(c: ComplexArrays, p: int, q: int) -> bool:
     chains = c.lengths[CHAINS]
     if chains < 2:
         return False
+    if not p_separates and not q_separates:
+        return True
     if chains == 2:  # nearly always, and nearly always parted at the first end
-        if not are_joined(c, p):
-            return False
-        return are_joined(c, q)
+        if p_separates:
+            if not are_joined(c, p):
+                return False
+        if q_separates:
+            return are_joined(c, q)
+        return True
     pinched = bool(False)
     for _ in range(chains):  # what is joined at p: the number of the first chain it is joined to
         push(c, CHAINS, -1)

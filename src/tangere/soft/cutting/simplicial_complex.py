@@ -90,6 +90,7 @@ class ComplexChange:
     crumbs: int
     dropped: int  #: crossings that contradict the sides given before
     split: int  #: copies of vertices
+    opened_area: float  #: of the opened facets, one side of each, at rest [m^2]; of a sheet their length [m]
 
     def __bool__(self) -> bool:
         return len(self.changed) > 0
@@ -147,6 +148,7 @@ class SimplicialComplex:
         self._counter = 0
         self._last: dict[int, tuple[np.ndarray, int]] = {}
         self._history: list[Callable[[], None]] | None = None  # how to take back all since `begin_history`
+        self._in_journal = False  # the last step is taken back by its journal, until there is another one
         self._give_points(_POINTS)
         self._prepare()
 
@@ -189,8 +191,7 @@ class SimplicialComplex:
                 self.view("lists")[which, : len(items)] = items
                 self.view("lengths")[which] = len(items)
 
-        if self._history is not None:
-            self._history.append(back)
+        self._remember(back)
         self._numbers[layout.STROKE] += 1
         lengths = self.view("lengths")
         lengths[layout.ON] = lengths[layout.WAITING] = 0
@@ -235,27 +236,38 @@ class SimplicialComplex:
         self._guesses_view[0] = GUESSES
         change = self._run("_end")
         if self._numbers[layout.UNDECIDED]:
-            self._undo.run()
-            if self._history is not None:
-                self._history.pop()
+            self.undo()
             self._guesses_view[0] = 0
             change = self._run("_end")
         return change
 
     def undo(self) -> None:
         """Take back the last step, once."""
+        self._in_journal = False
         self._undo.run()
 
     def begin_history(self) -> dict[int, tuple[np.ndarray, int]]:
         """From here on remember what each step has changed, for `undo_history`, which wants what this returns."""
-        self._history = []
+        self._history, self._in_journal = [], False
         return self._last.copy()
 
     def undo_history(self, last: dict[int, tuple[np.ndarray, int]]) -> None:
         """As it was at `begin_history`; forgets how it went."""
+        if self._in_journal:
+            self.undo()
         while self._history:
             self._history.pop()()
         self._last = last.copy()
+
+    def _remember(self, back: Callable[[], None] | None = None) -> None:
+        """The journal will be of another step; and this takes back what is about to be done."""
+        if self._history is None:
+            return
+        if self._in_journal:
+            self._history.append(self._journal())
+            self._in_journal = False
+        if back is not None:
+            self._history.append(back)
 
     def _journal(self) -> Callable[[], None]:
         """How to take back the last step, whatever comes after it."""
@@ -283,8 +295,7 @@ class SimplicialComplex:
             labels = self.view("part")
             labels[labels == part] = of
 
-        if self._history is not None:
-            self._history.append(back)
+        self._remember(back)
         if of in self._last:
             self._last[part] = self._last[of]
 
@@ -326,6 +337,7 @@ class SimplicialComplex:
         return self.view("lists")[which, : self.view("lengths")[which]].copy()
 
     def _run(self, which: str) -> ComplexChange:
+        self._remember()
         if max(self._numbers[layout.MARK], self._numbers[layout.VERTEX_MARK]) > _MOST_MARKS:
             for name in ("mark", "edge_marks", "vertex_mark"):
                 getattr(self.arrays, name).zero_()
@@ -335,8 +347,7 @@ class SimplicialComplex:
             self._undo.run()
             self._grow()
             getattr(self, which).run()
-        if self._history is not None:
-            self._history.append(self._journal())
+        self._in_journal = self._history is not None
         n, blended = self._numbers.tolist(), int(self.view("lengths")[layout.BLENDED])
         return ComplexChange(
             changed=self._list(layout.CHANGED),
@@ -357,6 +368,7 @@ class SimplicialComplex:
             crumbs=n[layout.CRUMBS],
             dropped=n[layout.DROPPED],
             split=n[layout.SPLIT],
+            opened_area=float(self.view("opened_area")[0]),
         )
 
     def _prepare(self) -> None:
@@ -388,7 +400,7 @@ class SimplicialComplex:
         arrays.list_room = max(1024, min(simplices, _MOST_LISTED))
         arrays.numbers = self._zeros("numbers", layout.NUMBERS)
         arrays.lengths = self._zeros("lengths", layout.LISTS)
-        arrays.journal_lengths = self._zeros("journal_lengths", 2)
+        arrays.journal_lengths, arrays.opened_area = self._zeros("journal_lengths", 2), self._zeros("opened_area", 1)
         for names, count in (
             (_BY_SIMPLEX + _JOURNAL, arrays.simplex_room),
             (_BY_VERTEX + _VERTEX_JOURNAL, arrays.vertex_room),
@@ -422,6 +434,7 @@ class SimplicialComplex:
         old, new = self.arrays, ComplexArrays()
         new.size = old.size
         new.numbers, new.lengths, new.journal_lengths = old.numbers, old.lengths, old.journal_lengths
+        new.opened_area = old.opened_area
         new.simplex_room, new.vertex_room = (int(1.5 * n) for n in (old.simplex_room, old.vertex_room))
         new.list_room = 2 * old.list_room
         for names, count in (

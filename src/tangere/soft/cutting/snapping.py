@@ -245,7 +245,7 @@ def bisect_crossed(c: ComplexArrays, blade: SweptBlade, options: CutOptions):
         if not is_on(c, p) and not is_on(c, q):
             w = c.lists[CROSSED_BY, i]
             s = c.fractions[i]
-            find_ring(c, p, q)
+            find_ring(c, p, q, -1)
             if c.lengths[RING] > 0:
                 if leaves_altitude(c, p, q, s, options.least_altitude):
                     forget_ring(c)

@@ -5,7 +5,7 @@ Method:   of what an update writes the host has copies. A kernel on the host not
           places, and what is there at the end of a cut, go to the device in one list, and a kernel puts them in their
           places. Arrays on the device do not move, so that captured graphs stay valid. What the device changes by
           itself is read before a cut; of arrays that are only written, nothing is read. Lists have room that is used
-          again, in memory that the device reads by itself: a cut waits once, for what it reads.
+          again, in memory that the device reads by itself: a cut waits for what it reads alone.
 Sound:    what was there is kept on the device, and put back where a cut is undone.
 Known as: a host mirror, dirty rows, gather and scatter, pinned memory.
 """
@@ -13,6 +13,7 @@ Known as: a host mirror, dirty rows, gather and scatter, pinned memory.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,14 +82,15 @@ class HostMirror:
         fixed = [field.name for field in dataclasses.fields(tree) if field.name not in written]
         return LinearTree(**written, **{name: self.of(getattr(tree, name), sent=False) for name in fixed})
 
-    def read(self, *arrays: wp.array) -> None:
-        """Copy what the device may have changed by itself, and wait for it: and so for all that was sent before."""
-        if not self.apart:
-            return
-        for array in arrays:
-            wp.copy(self.of(array), array)
-        if self._device.is_cuda:
-            wp.synchronize_stream(self._device.stream)
+    def read(self, *arrays: wp.array) -> Callable[[], None]:
+        """Copy what the device may have changed by itself; who calls the answer waits for it, and for all before."""
+        if self.apart:
+            for array in arrays:
+                wp.copy(self.of(array), array)
+        if not (self.apart and self._device.is_cuda):
+            return _nothing
+        event = self._device.stream.record_event()
+        return lambda: wp.synchronize_event(event)
 
     # -- what is written, and sent -----------------------------------------------------------------------------------
 
@@ -160,6 +162,10 @@ class HostMirror:
         sides = ((1, self.host), (0, self._device))
         addresses = [(np.array([pair[side].ptr for pair in self._sent], np.uint64), device) for side, device in sides]
         return tuple(wp.array(table, dtype=wp.uint64, device=device) for table, device in addresses)
+
+
+def _nothing() -> None:
+    """There is nothing to wait for."""
 
 
 class _Packet:

@@ -12,6 +12,7 @@ Sound:    the same dofs, rows, faces and features as if everything were laid out
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import warp as wp
 from tangere.bvh.lbvh import Lanes, MovingBox
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental.cpu import dof_update, face_update, wall_update
-from tangere.soft.incremental.cpu.local_overlap import OWN_BOXES, find_pairs, keep_near, keep_uncertain
+from tangere.soft.incremental.cpu.local_overlap import OWN_BOXES, OWN_GROUPS, find_pairs, keep_near, keep_uncertain
 from tangere.soft.incremental.host_mirror import KINDS, HostBoxes, HostMirror
 from tangere.soft.incremental.room import BodyRoom, SharedRoom, blank
 from tangere.soft.incremental.undo_log import UndoLog, host
@@ -53,6 +54,7 @@ class InPlaceUpdate:
         self._graphs = PhaseGraphs(device)
         self._graphs.ready = True  # a step, and boxes that were fitted, have loaded all kernels
         self._looks = -1  # of the initial contacts, that the host has seen
+        self._wait: Callable[[], None] = lambda: None  # until all is here that `refresh` has begun to read
         self._retired: list[np.ndarray] = []
         self._pair_count = blank(2)
         self._pairs = wp.zeros((_MOST_PAIRS, 5), dtype=wp.int32, device="cpu")
@@ -69,12 +71,14 @@ class InPlaceUpdate:
             return
         pipeline, dofs, contacts = self._pipeline, self.assembly.dofs, self._pipeline.initial_contacts
         assert self._boxes is not None
+        wait = self._mirror.read(dofs.x)  # all that the blade, and the topology, need
         self._graphs("where surfaces are", self._find_surfaces)
-        changed = [dofs.x, dofs.v, pipeline.surface_end, *self._boxes.fitted]
+        changed = [dofs.v, pipeline.surface_end, *self._boxes.fitted]
         if contacts.looks != self._looks:  # else nobody but cuts has written these
             changed += [self.assembly.surface.traits, contacts.given_traits, contacts.limits]
             self._looks = contacts.looks
-        self._mirror.read(*changed)
+        self._wait = self._mirror.read(*changed)
+        wait()
 
     def _find_surfaces(self) -> None:
         """On the device, for the host."""
@@ -94,6 +98,7 @@ class InPlaceUpdate:
             changes: of the complex.
             opened: facets that have just been opened.
         """
+        self._wait()
         room, launches = self._bodies[id(own)]
         before = len(self.log)
         done = room.set_input(own, changes, opened)
@@ -140,8 +145,8 @@ class InPlaceUpdate:
                 fitted = (boxes.nodes, boxes.vertices)
             inputs = [room.faces, room.walls, self._elsewhere, tree.arrays, tree.parent]
             inputs += [wp.vec3d(*patches.frame.origin), patches.frame.scale, *fitted]
-            inputs += [blank(8), wp.empty(3 * 8, dtype=wp.vec2i, device="cpu")]
-            inputs += [wp.empty(OWN_BOXES, dtype=MovingBox, device="cpu"), wp.empty(12, dtype=Lanes, device="cpu")]
+            inputs += [blank(24 * OWN_GROUPS, -1), wp.empty(OWN_BOXES, dtype=MovingBox, device="cpu")]
+            inputs += [wp.empty(12 * OWN_GROUPS, dtype=Lanes, device="cpu")]
             inputs += [self._here, self._pair_count, self._pairs]
             room.asking = PreparedLaunch(find_pairs, inputs, self._mirror.host, dim=1, serial=True)
         room.asking.run()
@@ -212,11 +217,10 @@ class InPlaceUpdate:
             self._mirror.note_rows(copy, found, self.log)
         if patches.per_feature:
             return
-        vertices, owners = room.clustered_vertices(clusters)
-        tracker = patches.changes
-        length = len(tracker.added)
-        tracker.added.append((vertices, owners))
-        self.log.call(lambda: tracker.added.__delitem__(slice(length, None)))
+        added = patches.changes.added
+        length = len(added)
+        added.append(clusters)
+        self.log.call(lambda: added.__delitem__(slice(length, None)))
 
     def _tell(self, own: CutBody, room: BodyRoom) -> None:
         """Whoever asks for bodies gets them as they are now; what was touched before counts no more."""

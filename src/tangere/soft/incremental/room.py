@@ -461,12 +461,6 @@ class BodyRoom:
         """Sharp edges, with places that are free."""
         return int(host(self._shared.wall_columns["numbers"])[int(wall_update.SHARP)])
 
-    def clustered_vertices(self, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Vertices of the faces of clusters, and for each the cluster."""
-        lanes = host(self._shared.face_columns["lanes"]).reshape(-1, 24)[clusters]
-        row, column = np.nonzero(lanes >= 0)
-        return lanes[row, column], clusters[row]
-
     def retired(self) -> np.ndarray:
         """(k, 4) blocks of rows that groups have left."""
         columns = self._shared.dof_columns

@@ -232,24 +232,16 @@ def simd_box_of_three(boxes: wp.array[MovingBox], a: int, b: int, c: int, into: 
     ...
 
 
-@wp.func_native(_TYPES + _MEETING + _BOX_OF_THREE + "    return meeting(begin, end, (const int*)&others.data[j]);\n")
-def simd_three_meet(boxes: wp.array[MovingBox], a: int, b: int, c: int, others: wp.array[MovingBox], j: int) -> bool:
-    """Whether the box around three others meets one: as `simd_box_of_three` and `simd_boxes_meet`, in registers.
-
-    What has just been written in halves cannot be read as a whole before it is in memory.
-    """
-    ...
-
-
 @wp.func_native(
     """
-    for (int k = 0; k < 12; ++k)
-        for (int lane = 0; lane < count; ++lane)
-            ((int*)&lanes.data[k])[lane] = ((const int*)&boxes.data[lane])[k];
+    int* rows = (int*)&lanes.data[12 * group];
+    for (int lane = 0; lane < count; ++lane)
+        for (int k = 0; k < 12; ++k)
+            rows[8 * k + lane] = ((const int*)&boxes.data[begin + lane])[k];
 """
 )
-def lay_in_lanes(boxes: wp.array[MovingBox], count: int, lanes: wp.array[Lanes]):
-    """The first boxes, at most eight, side by side."""
+def lay_in_lanes(boxes: wp.array[MovingBox], begin: int, count: int, lanes: wp.array[Lanes], group: int):
+    """Boxes from `begin` on, at most eight, side by side, as one group of them."""
     ...
 
 
@@ -277,4 +269,35 @@ def simd_lanes_that_meet(
     count: int,
 ) -> int:
     """Which of some boxes side by side the box around three others meets, as a mask; `around` is the one around all."""
+    ...
+
+
+@wp.func_native(
+    _TYPES
+    + _APART
+    + _BOX_OF_THREE
+    + """
+    const Row apart = apart_from(begin, end, (const Row*)&lanes.data[12 * group]);
+    const Row* corner = (const Row*)&corners.data[24 * group];
+    Row shared = corner[0] < 0;
+    for (int k = 0; k < 3; ++k)
+        shared |= (corner[k] == a) | (corner[k] == b) | (corner[k] == c);
+    const int mask = __builtin_bit_cast(unsigned char, __builtin_convertvector((apart <= 0) & ~shared, Bits));
+    return mask & ((1 << count) - 1);
+"""
+)
+def simd_strangers_that_meet(
+    boxes: wp.array[MovingBox],
+    a: int,
+    b: int,
+    c: int,
+    lanes: wp.array[Lanes],
+    corners: wp.array[int],
+    group: int,
+    count: int,
+) -> int:
+    """Which of a group of boxes the box around three others meets, as a mask, without those with a vertex of it.
+
+    `corners`: three rows of eight vertices for each group; where the first is below 0 there is nothing.
+    """
     ...

@@ -109,21 +109,15 @@ class DofRoom:
 
 
 @wp.func
-def opposite_corner(k: int, j: int) -> int:
-    """Corner j of the face opposite corner k, turned so that volumes are positive."""
+def opposite_rows(rows: wp.vec4i, k: int) -> wp.vec3i:
+    """The three of the corners of a tetrahedron that are not corner k, turned so that volumes are positive."""
     if k == 0:
-        if j == 0:
-            return 1
-        return 4 - j
+        return wp.vec3i(rows[1], rows[3], rows[2])
     if k == 1:
-        if j == 0:
-            return 0
-        return 1 + j
+        return wp.vec3i(rows[0], rows[2], rows[3])
     if k == 2:
-        if j == 0:
-            return 0
-        return 5 - 2 * j
-    return j
+        return wp.vec3i(rows[0], rows[3], rows[1])
+    return wp.vec3i(rows[0], rows[1], rows[2])
 
 
 @wp.func
@@ -206,6 +200,7 @@ def find_star(c: ComplexArrays, d: DofRoom, v: int) -> int:
     """The simplices at a vertex, rising; how many, or more than there is room for."""
     stamp = d.numbers[SIMPLEX_STAMP] + 1
     d.numbers[SIMPLEX_STAMP] = stamp
+    room = d.star.shape[0]
     d.star[0] = c.simplex_at[v]
     d.simplex_stamp[d.star[0]] = stamp
     count = int(1)
@@ -219,11 +214,11 @@ def find_star(c: ComplexArrays, d: DofRoom, v: int) -> int:
                 o = beyond[k] >> 2
                 if d.simplex_stamp[o] != stamp:
                     d.simplex_stamp[o] = stamp
-                    if count < d.star.shape[0]:
+                    if count < room:
                         d.star[count] = o
                     count += 1
         at += 1
-        if count > d.star.shape[0]:
+        if count > room:
             return count
     for i in range(1, count):
         own = d.star[i]
@@ -264,35 +259,36 @@ def couple_dofs(first: int, c: ComplexArrays, d: DofRoom, log: WriteLog, materia
             return
         mass = wp.float64(0.0)
         near = int(0)
+        stamp = d.numbers[SIMPLEX_STAMP]
         for i in range(count):
             corners = c.corners[d.star[i]]
+            rows = wp.vec4i(d.row_of[corners[0]], d.row_of[corners[1]], d.row_of[corners[2]], d.row_of[corners[3]])
             own = int(0)
             for k in range(1, 4):
                 if corners[k] == v:
                     own = k
             spokes = spokes_of(c, corners)
             up = spokes[own]
-            volume = sixth * wp.dot(c.rest[v] - c.rest[corners[opposite_corner(own, 0)]], up)
+            other_corner = corners[0]
+            if own == 0:
+                other_corner = corners[1]
+            volume = sixth * wp.dot(c.rest[v] - c.rest[other_corner], up)
             mass += wp.float64(0.25) * d.density * volume
             per = wp.float64(1.0) / (wp.float64(6.0) * volume)
-            material.opposite[begin + i] = wp.vec3i(
-                d.row_of[corners[opposite_corner(own, 0)]],
-                d.row_of[corners[opposite_corner(own, 1)]],
-                d.row_of[corners[opposite_corner(own, 2)]],
-            )
+            material.opposite[begin + i] = opposite_rows(rows, own)
             material.laws[begin + i] = wp.vec3d(d.lam * volume, per, wp.float64(1.0) + d.mu / d.lam)
             scale = d.mu * volume * per * per
             for k in range(4):
                 if k != own:
-                    other = d.row_of[corners[k]]
+                    other = rows[k]
                     at = d.near_place[other]
-                    if d.near_stamp[other] != d.numbers[SIMPLEX_STAMP]:
+                    if d.near_stamp[other] != stamp:
                         at = near
                         if near + 1 >= d.near.shape[0]:
                             log.numbers[FULL] = 1
                             return
                         near += 1
-                        d.near_stamp[other] = d.numbers[SIMPLEX_STAMP]
+                        d.near_stamp[other] = stamp
                         d.near_place[other] = at
                         d.near[at] = other
                         d.near_weight[at] = wp.float64(0.0)

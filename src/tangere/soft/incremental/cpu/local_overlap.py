@@ -17,7 +17,7 @@ from tangere.soft.contact.cpu.simd_candidates import (
     simd_box_of_three,
     simd_boxes_meet,
     simd_lanes_that_meet,
-    simd_three_meet,
+    simd_strangers_that_meet,
 )
 from tangere.soft.incremental.cpu.face_update import CLUSTERS, FaceRoom
 from tangere.soft.incremental.cpu.wall_update import AROUND, CLUSTERS_AROUND, RING, STAMP, WallRoom
@@ -26,9 +26,10 @@ from tangere.soft.safe_step.separating_direction import shortest_offset
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
-#: Places in `own_boxes` beyond those of eight faces: the box around them, that of another face, and of their edges.
-AROUND_ALL, OTHER, EDGES = wp.constant(8), wp.constant(9), wp.constant(10)
-OWN_BOXES = 10 + 3 * 8
+#: Places in `own_boxes`: eight faces, eight first edges of them, second and third ones; the box around all, and that of
+#: another face.
+AROUND_ALL, OTHER = wp.constant(32), wp.constant(33)
+OWN_BOXES, OWN_GROUPS = 34, 4
 #: Directions that are tried before the shortest one is found.
 _TRIES = wp.constant(6)
 #: Heights along a direction of length 1 are right to this part of the largest coordinate, and far better.
@@ -86,13 +87,6 @@ def may_touch(u: int, v: int, a: int, b: int, c: int, here: wp.array[wp.vec3d], 
         if length > wp.float64(0.0):
             way -= wp.clamp(wp.dot(way, back) / length, wp.float64(0.0), wp.float64(1.0)) * back
     return True
-
-
-@wp.func
-def share(u: int, v: int, a: int, b: int, c: int) -> bool:
-    """Whether an edge and a face have a vertex in common."""
-    first = a == u or b == u or c == u
-    return first or a == v or b == v or c == v
 
 
 @wp.func
@@ -175,8 +169,7 @@ def find_pairs(
     scale: wp.float64,
     nodes: wp.array[MovingBox],
     boxes: wp.array[MovingBox],
-    own_faces: wp.array[int],
-    own_edges: wp.array[wp.vec2i],
+    own_corners: wp.array[int],
     own_boxes: wp.array[MovingBox],
     own_lanes: wp.array[Lanes],
     here: wp.array[wp.vec3d],
@@ -187,7 +180,8 @@ def find_pairs(
 
     Args:
         elsewhere: (f,) when each face was last put elsewhere.
-        own_faces, own_edges, own_boxes, own_lanes: room for those of a cluster; edges that are asked, -1 for others.
+        own_corners, own_boxes, own_lanes: room for the faces of a cluster, and for their edges, of each the first side
+            by side, then the second, then the third; an edge that is not asked has no corners.
         counts: pairs that are listed, and those there was no room for.
     """
     counts[0] = 0
@@ -206,7 +200,8 @@ def find_pairs(
         for i in range(tree.first[own], tree.last[own] + 1):
             f = tree.order[i]
             if elsewhere[f] == stamp:
-                own_faces[count] = f
+                for k in range(3):
+                    own_corners[8 * k + count] = r.faces[3 * f + k]
                 simd_box_of_three(boxes, r.faces[3 * f], r.faces[3 * f + 1], r.faces[3 * f + 2], own_boxes, count)
                 for k in range(3):  # an edge between two of them is asked once
                     owner = r.edge_face[r.face_edges[3 * f + k]]
@@ -214,16 +209,21 @@ def find_pairs(
                     v = r.faces[3 * f + (k + 1) % 3]
                     if owner == f or elsewhere[owner] != stamp:
                         u = r.faces[3 * f + k]
-                        simd_box_of_three(boxes, u, v, v, own_boxes, EDGES + 3 * count + k)
-                    own_edges[3 * count + k] = wp.vec2i(u, v)
+                        simd_box_of_three(boxes, u, v, v, own_boxes, 8 * (k + 1) + count)
+                    at = 24 * (k + 1) + count
+                    own_corners[at] = u
+                    own_corners[at + 8] = v
+                    own_corners[at + 16] = v
                 count += 1
-        for i in range(count):
-            around = wp.min(around, own_boxes[i])
-        own_boxes[AROUND_ALL] = around
-        lay_in_lanes(own_boxes, count, own_lanes)
         node = int(0)
         if count == 0:
             node = tree.skip.shape[0]
+        else:
+            for i in range(count):
+                around = wp.min(around, own_boxes[i])
+            own_boxes[AROUND_ALL] = around
+            for group in range(4):
+                lay_in_lanes(own_boxes, 8 * group, count, own_lanes, group)
         while node < tree.skip.shape[0]:
             if not simd_boxes_meet(own_boxes, AROUND_ALL, nodes, node):
                 node = tree.skip[node]
@@ -235,29 +235,43 @@ def find_pairs(
                     a = r.faces[3 * g]
                     b = r.faces[3 * g + 1]
                     c = r.faces[3 * g + 2]
-                    meeting = simd_lanes_that_meet(boxes, a, b, c, own_boxes, AROUND_ALL, own_lanes, count)
-                    i = int(0)
-                    while meeting >> i != 0:
-                        f = own_faces[i]
-                        if ((meeting >> i) & 1) == 1 and f != g:
-                            for k in range(3):  # the edges of each, once, and the other
-                                u = own_edges[3 * i + k][0]
-                                v = own_edges[3 * i + k][1]
-                                if u >= 0 and not share(u, v, a, b, c):
-                                    if simd_three_meet(boxes, a, b, c, own_boxes, EDGES + 3 * i + k):
-                                        note_pair(u, v, a, b, c, counts, pairs)
-                            if elsewhere[g] != stamp:
-                                p = r.faces[3 * f]
-                                q = r.faces[3 * f + 1]
-                                o = r.faces[3 * f + 2]
-                                for k in range(3):
-                                    if r.edge_face[r.face_edges[3 * g + k]] == g:
-                                        u = r.faces[3 * g + k]
-                                        v = r.faces[3 * g + (k + 1) % 3]
-                                        if not share(u, v, p, q, o) and simd_three_meet(boxes, u, v, v, own_boxes, i):
-                                            note_pair(u, v, p, q, o, counts, pairs)
-                        i += 1
+                    if simd_lanes_that_meet(boxes, a, b, c, own_boxes, AROUND_ALL, own_lanes, count) != 0:
+                        for k in range(1, 4):  # the edges of each, once, and the other
+                            meeting = simd_strangers_that_meet(boxes, a, b, c, own_lanes, own_corners, k, count)
+                            i = 24 * k
+                            while meeting != 0:
+                                if (meeting & 1) == 1:
+                                    note_pair(own_corners[i], own_corners[i + 8], a, b, c, counts, pairs)
+                                meeting = meeting >> 1
+                                i += 1
+                        if elsewhere[g] != stamp:
+                            note_edges_of(g, r, boxes, own_lanes, own_corners, count, counts, pairs)
                 node = tree.skip[node]
+
+
+@wp.func
+def note_edges_of(
+    g: int,
+    r: FaceRoom,
+    boxes: wp.array[MovingBox],
+    own_lanes: wp.array[Lanes],
+    own_corners: wp.array[int],
+    count: int,
+    counts: wp.array[int],
+    pairs: wp.array2d[int],
+):
+    """Lists the edges that a face is asked for, with those of the faces side by side that they meet."""
+    for k in range(3):
+        if r.edge_face[r.face_edges[3 * g + k]] == g:
+            u = r.faces[3 * g + k]
+            v = r.faces[3 * g + (k + 1) % 3]
+            meeting = simd_strangers_that_meet(boxes, u, v, v, own_lanes, own_corners, 0, count)
+            i = int(0)
+            while meeting != 0:
+                if (meeting & 1) == 1:
+                    note_pair(u, v, own_corners[i], own_corners[i + 8], own_corners[i + 16], counts, pairs)
+                meeting = meeting >> 1
+                i += 1
 
 
 @wp.kernel

@@ -41,8 +41,9 @@ class ChangeTracker:
         items, size = tree.items.numpy(), tree.last.numpy()[self._nodes] - tree.first.numpy()[self._nodes] + 1
         owner = np.repeat(np.arange(len(size)), size)
         self._at_vertex = EntriesByKey(items[: len(owner)].ravel(), np.repeat(owner, 3), vertices)
-        #: Clusters that vertices have come to be in since (`add`): pairs of arrays, and lists of them.
-        self.added: list[tuple[np.ndarray, np.ndarray]] = []
+        self._corners = tree.corners.numpy().reshape(-1, 24)
+        #: Clusters that have other faces since.
+        self.added: list[np.ndarray] = []
         self._listed: tuple[Any, EntriesByKey | None] = None, None  # the last of those that it has
         self._at_cluster = patches_at_clusters(lists, len(size))
         self._patches, patches = lists.count, wp.clone(lists.interleaved)
@@ -60,8 +61,9 @@ class ChangeTracker:
         if self.added:
             last, listed = self._listed
             if listed is None or last is not self.added[-1]:
-                keys, entries = (np.concatenate(columns) for columns in zip(*self.added, strict=True))
-                listed = EntriesByKey(keys, entries, len(self.all.vertices))
+                others = np.unique(np.concatenate(self.added))
+                row, column = np.nonzero(self._corners[others] >= 0)
+                listed = EntriesByKey(self._corners[others[row], column], others[row], len(self.all.vertices))
                 self._listed = self.added[-1], listed
             clusters[listed.of(vertices)] = 1
         found = np.flatnonzero(clusters)

@@ -2,7 +2,8 @@
 
 A colour of a coarse solid has a hundred vertices, which leave a GPU idle, each busy for long with some forty dependent
 reads. So a warp for every vertex shares out its neighbours, elements and rows: with 32 lanes to a vertex those reads
-happen side by side. The formulas are those of `model.elastic`.
+happen side by side. Where a colour has so many vertices that they do not all fit onto the device at once, a warp has
+four of them: its sums and the inverse of its matrices then count for four. The formulas are those of `model.elastic`.
 The twin for CPUs is `solver.cpu.sweeps`; on CPU, where these launches are only tested, they go where its sweeps go.
 """
 
@@ -27,8 +28,8 @@ from tangere.soft.solver.rod import RodArrays
 
 wp.set_module_options(SOUND)
 
-#: Lanes to a vertex.
-LANES = 32
+#: Lanes to a vertex, and those in colours with at least so many vertices: more than a GPU has warps for at once.
+LANES, FEW_LANES, MANY = 32, 8, 4096
 
 
 class CudaSweeps:
@@ -92,9 +93,42 @@ class CudaVertexSweep:
             wp.load_module(_sweep.module, device=device, block_dim=LANES)
 
     def __call__(self, count: int, first: int) -> None:
-        lanes = LANES if self._device.is_cuda else 1
-        arguments = [first, *self._arguments]
-        wp.launch(_sweep, count * lanes, arguments, device=self._device, record_tape=False, block_dim=LANES)
+        lanes = 1 if self._device.is_cpu else LANES if count < MANY else FEW_LANES
+        kernel, arguments = (_sweep, [first]) if count < MANY else (_sweep_many, [first, lanes])
+        arguments += self._arguments
+        wp.launch(kernel, count * lanes, arguments, device=self._device, record_tape=False, block_dim=LANES)
+
+
+@wp.func
+def share_of(
+    lane: int,
+    width: int,
+    i: int,
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    inertia: wp.array[wp.float64],
+    material: DofCoupling,
+    rows: RowArrays,
+):
+    """What one of so many lanes adds to the force on a dof, and to its matrix."""
+    here = x[i]
+    force = wp.vec3d()
+    outer = wp.mat33d()
+    if lane == 0:
+        force = inertia[i] * (y[i] - here)
+        for k in range(3):
+            outer[k, k] = inertia[i] + material.diagonal[i]
+    for e in range(material.neighbour_ranges[i][0] + lane, material.neighbour_ranges[i][1], width):
+        force -= material.weights[e] * (x[material.neighbours[e]] - here)
+    for e in range(material.element_ranges[i][0] + lane, material.element_ranges[i][1], width):
+        pull, matrix = element_block(here, x, material.opposite[e], material.laws[e])
+        force += pull
+        outer += matrix
+    for e in range(rows.begin[i] + lane, rows.end[i], width):
+        share = rows.entry_pull[e]
+        force += share[0] * rows.force[rows.entry_row[e]]
+        outer += share[1] * rows.stiffness[rows.entry_row[e]]
+    return force, outer
 
 
 @wp.kernel
@@ -111,25 +145,52 @@ def _sweep(
     lane = wp.tid() % width
     there = order[first + wp.tid() / width]
     i = wp.max(there, 0)
-    here = x[i]
     force = wp.vec3d()
     outer = wp.mat33d()
     if there >= 0:  # else the place is free
-        if lane == 0:
-            force = inertia[i] * (y[i] - here)
-            for k in range(3):
-                outer[k, k] = inertia[i] + material.diagonal[i]
-        for e in range(material.neighbour_ranges[i][0] + lane, material.neighbour_ranges[i][1], width):
-            force -= material.weights[e] * (x[material.neighbours[e]] - here)
-        for e in range(material.element_ranges[i][0] + lane, material.element_ranges[i][1], width):
-            pull, matrix = element_block(here, x, material.opposite[e], material.laws[e])
-            force += pull
-            outer += matrix
-        for e in range(rows.begin[i] + lane, rows.end[i], width):
-            share = rows.entry_pull[e]
-            force += share[0] * rows.force[rows.entry_row[e]]
-            outer += share[1] * rows.stiffness[rows.entry_row[e]]
+        force, outer = share_of(lane, width, i, x, y, inertia, material, rows)
     all_force = wp.tile_reduce(wp.add, wp.tile(force, preserve_type=True))[0]
     all_outer = wp.tile_reduce(wp.add, wp.tile(outer, preserve_type=True))[0]
     if lane == 0 and there >= 0:
-        x[i] = here + wp.inverse(all_outer) * all_force
+        x[i] = x[i] + wp.inverse(all_outer) * all_force
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const unsigned lanes = ((1u << width) - 1u) << (threadIdx.x & 31 & ~(width - 1));
+    for (int way = width / 2; way > 0; way /= 2)
+        value += __shfl_xor_sync(lanes, value, way);
+#endif
+    return value;
+""")
+def sum_of_lanes(value: wp.float64, width: int) -> wp.float64:
+    """The sum over so many lanes side by side, a power of two below 32; on CPU there is one."""
+    ...
+
+
+@wp.kernel
+def _sweep_many(
+    first: int,
+    width: int,
+    order: wp.array[int],
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    inertia: wp.array[wp.float64],
+    material: DofCoupling,
+    rows: RowArrays,
+):
+    """As `_sweep`, with several vertices to a warp."""
+    lane = wp.tid() % width
+    there = order[first + wp.tid() / width]
+    i = wp.max(there, 0)
+    force = wp.vec3d()
+    outer = wp.mat33d()
+    if there >= 0:
+        force, outer = share_of(lane, width, i, x, y, inertia, material, rows)
+    for k in range(3):
+        force[k] = sum_of_lanes(force[k], width)
+        for j in range(k, 3):  # it is symmetric
+            outer[k, j] = sum_of_lanes(outer[k, j], width)
+            outer[j, k] = outer[k, j]
+    if lane == 0 and there >= 0:
+        x[i] = x[i] + wp.inverse(outer) * force
