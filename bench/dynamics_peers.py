@@ -1,27 +1,31 @@
-"""Piles, a stack, an arch, a chain and a bolt beside MuJoCo, PyBullet and rapier3d: how fast, and who overlaps?
+"""Piles, a stack, an arch, a chain and a bolt beside five other engines: how fast, and who overlaps?
 
-The same bodies, friction and steps of 10 ms (chain and bolt 5 ms) in every engine, one after the other in one run, one
-thread each, the peers without sleep; a time is processor time of a step, the mean over the last third of the run, when
-most are in contact. Each peer runs as it comes; then with stiff settings and as many substeps as it takes to overlap by
-less than 0.1 mm, if 16 are enough (4 for the pile of 1,000, the chain and the bolt). The deepest overlap is that of all
-states looked at, ten in a run, and every tenth of the pile that settles: of boxes by their separating axes, of other
-bodies the deepest vertex of one inside another; ours are put to the exact test besides. Drift is how far the body that
-moved most has gone, where all should stand still; the energy, where things fall, is the largest rise above an earlier
-one, in parts of the range it had. Of 1,000 boxes the highest land after two and a half seconds, and the pile comes to
-rest in four more: its table has the mean of all steps, and the text the dearest fifty.
+MuJoCo, PyBullet, rapier3d, and where they are installed Drake and Newton (its position-based solver, on the CPU), have
+the same bodies, friction and steps of 10 ms (chain and bolt 5 ms), one after the other in one run, one thread each, the
+peers without sleep; a time is processor time of a step, the mean over the last third of the run, when most are in
+contact. Each peer runs as it comes; then with stiff settings and as many substeps as it takes to overlap by less than
+0.1 mm, if 16 are enough (4 for the pile of 1,000, the chain and the bolt). A peer's run is stopped after a minute. The
+deepest overlap is that of all states looked at, ten in a run, and every tenth of the pile that settles: of boxes by
+their separating axes, of other bodies the deepest vertex of one inside another; ours are put to the exact test besides.
+Drift is how far the body that moved most has gone, where all should stand still; the energy, where things fall, is the
+largest rise above an earlier one, in parts of the range it had. Of 1,000 boxes the highest land after two and a half
+seconds, and the pile comes to rest in four more: its table has the mean of all steps, and the text the dearest fifty.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from bench.harness import Report, SkippedError, ratio, seconds
+from bench.peers.drake_worlds import Drake
+from bench.peers.newton_worlds import Newton
 from bench.peers.rigid_worlds import ENGINES, PeerBody, UnfitError
 from tangere.dynamics import Body, World, scenes
 from tangere.motion import Rest
@@ -34,6 +38,7 @@ FEATURES: list[str] = []
 LITTLE = 1e-4
 LOOKS = 10  #: states of a run that are looked at
 STRETCH = 50  #: steps whose mean is told of runs that are taken as a whole
+LONGEST = 60.0  #: after which a peer's run is stopped [s]
 
 
 @dataclass(frozen=True)
@@ -69,9 +74,10 @@ def run(report: Report, quick: bool = False) -> None:
         import rapier3d  # noqa: F401
     except ImportError as error:
         raise SkippedError(str(error)) from error
-    report.packages += [engine.package for engine in ENGINES]
+    engines = [*ENGINES, *([Drake] if find_spec("pydrake") else []), *([Newton] if find_spec("newton") else [])]
+    report.packages += [engine.package for engine in engines]
     for case in _cases(quick):
-        compare(report, case, quick)
+        compare(report, case, engines, quick)
 
 
 def _cases(quick: bool) -> list[Case]:
@@ -105,7 +111,7 @@ def _ring_pieces(body: Body) -> list[np.ndarray]:
     return [np.concatenate([rings[k], rings[(k + 1) % 24]]) for k in range(24)]
 
 
-def compare(report: Report, case: Case, quick: bool) -> None:
+def compare(report: Report, case: Case, engines: Sequence[Any], quick: bool) -> None:
     """A table of a case: ours, and each peer as it comes and stiff."""
     report.section(case.name[0].upper() + case.name[1:])
     steps = 40 if quick else case.steps
@@ -114,15 +120,15 @@ def compare(report: Report, case: Case, quick: bool) -> None:
     bodies = _peer_bodies(case)
     told = case.make()
     friction, dt = told.told_options()["friction"], told.dt
-    for engine in ENGINES:
+    for engine in engines:
         try:
             plain = _peer(engine, bodies, friction, dt, 1, False, steps, case)
-            rows.append(_row(f"{engine.name}, as it comes", plain, ours))
+            rows.append(_row(f"{engine.name}, as it comes{plain.note}", plain, ours))
             for number in case.substeps[: 2 if quick else None]:
                 stiff = _peer(engine, bodies, friction, dt, number, True, steps, case)
-                if stiff.overlap < LITTLE:
+                if stiff.overlap < LITTLE or stiff.note:
                     break
-            rows.append(_row(f"{engine.name}, stiff, {number} substep{'s' * (number > 1)}", stiff, ours))
+            rows.append(_row(f"{engine.name}, stiff, {number} substep{'s' * (number > 1)}{stiff.note}", stiff, ours))
         except UnfitError as reason:
             rows.append([f"{engine.name}", None, None, f"cannot: {reason}", None, None, None])
     header = [
@@ -201,17 +207,21 @@ def _peer(
         for _ in range(substeps):
             made.step()
         taken.append(time.process_time() - began)
+        stopped = sum(taken) > LONGEST
         poses = made.poses()
         now = _energy(masses, bodies, before, poses, dt)
         lowest, highest, before = min(lowest, now), max(highest, now), poses
         rise = max(rise, now - lowest)
-        if number in looks:
+        if number in looks or stopped:
             deep, pairs = _overlap(world.bodies, boxes, poses @ homes)  # the meshes' frames
             deepest = max(deepest, deep)
+        if stopped:
+            break
     moved = np.linalg.norm(made.poses()[:, :3, 3] - start, axis=1)
     made.close()
     span = max(highest - lowest, 1e-9 * masses.sum())
-    return Run(_mean(taken, case), deepest, pairs, float(moved.max()) if case.stands else np.nan, rise / span)
+    note = f", {len(taken)} of {steps} steps" if len(taken) < steps else ""
+    return Run(_mean(taken, case), deepest, pairs, float(moved.max()) if case.stands else np.nan, rise / span, note)
 
 
 def _energy(masses: np.ndarray, bodies: list[PeerBody], before: np.ndarray, now: np.ndarray, dt: float) -> float:

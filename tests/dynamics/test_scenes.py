@@ -52,6 +52,15 @@ def test_a_stack_of_thirty_stands_still():
     assert np.abs(world.velocities[:, :3]).max() < 1e-3
 
 
+@pytest.mark.slow
+@pytest.mark.feature("F-R-81")
+@pytest.mark.parametrize("name", scenes.SCENES)
+def test_no_state_of_any_scene_has_an_intersection(name):
+    """As long as shows all that happens in it, looked at after every step."""
+    make, steps = scenes.SCENES[name]
+    run(make(device="cpu"), steps, every=1)
+
+
 def test_an_arch_that_is_too_thin_falls():
     world = scenes.arch(device="cpu", thickness=0.06, stones=15)
     before = world.positions
