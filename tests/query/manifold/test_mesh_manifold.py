@@ -100,6 +100,35 @@ def test_a_box_on_a_floor_has_the_whole_polygon_however_the_floor_is_triangulate
         assert gap < 0.0 or len(up) == len(found)
 
 
+@pytest.mark.parametrize("count", [0, 40])
+def test_discs_that_hang_over_the_border_of_a_floor_cover_what_they_share(rng, effort, device, count):
+    """Of a segment the triangle of its ends and its middle is three quarters or nearly, however flat it is."""
+    compared = 0
+    for _ in range(effort(40, 8)):
+        ground, radius, gap = floor(rng, count), rng.uniform(0.2, 1.0), rng.choice([-1e-3, 0.0, 1e-3])
+        way, along = (1.5 + radius * rng.uniform(-1.0, 0.999)), rng.uniform(-1.5, 1.5)
+        middle = np.array([way, along])[:: rng.choice([-1, 1])] * rng.choice([-1.0, 1.0], 2)
+        disc = shapely.Point(*middle).buffer(radius, quad_segs=4096)
+        shared = disc.intersection(shapely.box(-1.5, -1.5, 1.5, 1.5))
+        if shared.area < 1e-4 * radius**2:
+            continue
+        compared += 1
+        keys = []
+        for turn in (0.3, 0.3 + 1e-6):
+            placed = at(*middle, 0.2 + gap, about_z(turn))
+            for body in (tg.Cylinder(radius, 0.4), tg.Cone(radius, 0.4)):
+                found = tg.manifold(body.at(placed), ground, distance=5e-3, device=device)
+                up = found[np.abs(found.normal[:, 2]) > 0.9]
+                assert np.allclose(up.gap, gap, atol=1e-9)
+                assert ConvexHull(up.point_b[:, :2]).volume >= 0.72 * shared.area
+                assert shared.buffer(1e-5).covers(shapely.MultiPoint(up.point_b[:, :2]))
+                assert len(up) <= 24  # however many triangles there are
+                assert_lies_on_both(up, body.at(placed), ground, 1.0)
+                keys.append(sorted(up.key.tolist()))
+        assert keys[:2] == keys[2:]
+    assert compared > 3
+
+
 @pytest.mark.parametrize("kind", EVERY)
 def test_bodies_on_a_floor_have_the_contacts_they_have_on_a_plate(rng, effort, device, kind):
     plate = tg.Box([1.5, 1.5, 0.5]).at(at(0.0, 0.0, -0.5))

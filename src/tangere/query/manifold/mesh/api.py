@@ -4,8 +4,8 @@ Question: at which points does a body lie on a surface, how deep, and which way 
 Method:   triangles near the body (`near_triangles`): of each its plane, and the edge or vertex that is pressed along
           the nearest points, where the surface can be pressed so (`triangle_features`); of triangles that pass through
           the body the way out of the piece of surface they belong to (`overlap`). These are laid over the face, line or
-          point of the body that faces them, as of two bodies (`convex.clipping`); what others imply is left out
-          (`envelope`). Two meshes: `surfaces`.
+          point of the body that faces them, as of two bodies (`convex.clipping`), arcs of a rim over a whole flat
+          place (`rim_arcs`); what others imply is left out (`envelope`). Two meshes: `surfaces`.
 Sound:    a body nearer than `distance` to a surface has a contact as near as it is. Flat places count as one face
           however they are triangulated, and no edge within them gives a normal. A mesh is a surface: of a body wholly
           inside one nothing is said.
@@ -27,11 +27,12 @@ from tangere.query.manifold.mesh.contact_keys import NO_FEATURES, contacts_of, f
 from tangere.query.manifold.mesh.envelope import reduced
 from tangere.query.manifold.mesh.near_triangles import NearTriangle, near_triangle_kernel
 from tangere.query.manifold.mesh.overlap import BodiesOnMesh, WaysOut, ways_out
+from tangere.query.manifold.mesh.rim_arcs import arcs_of
 from tangere.query.manifold.mesh.triangle_features import NOTHING, PLANE, facing_parts, place_parts, pressed_parts
 from tangere.query.proximity.posed.shapes import shape_tables
 from tangere.runtime import Arrays, choose_device, collect, launch, using_threads
 from tangere.shape import Moving
-from tangere.shape.analytic import Analytic
+from tangere.shape.analytic import CONE, CYLINDER, Analytic
 from tangere.shape.mesh import Mesh
 
 #: A gap of features that is this part of the body's size above that of the nearest points is another one.
@@ -176,6 +177,10 @@ def _contacts(scene: BodiesOnMesh, shape: Analytic, near: np.ndarray, distance: 
     found = clipped(listed, [own, other], scene.poses_a, distance)
     found = found[found["gap"] >= pressed["least"][found["feature_b"]]]
     told, rows = contacts_of(scene.mesh, found, triangles, parts, own.count.numpy())
+    if shape.kind in (CYLINDER, CONE):
+        limits = MARGIN * pairs["size"] if distance is None else np.full(len(pairs), distance)
+        arcs, beside = arcs_of(scene, found, pairs, triangles, parts, [own, other], limits)
+        told, rows = Contacts.joined([told, arcs]), np.append(rows, beside)
     extra = [_nearest(scene, near[apart], told, distance)]
     if ways is not None:
         of_pieces = rows >= len(pressed) - len(touching)

@@ -36,6 +36,15 @@ def feature_numbers(mesh: Mesh, triangles: np.ndarray, parts: np.ndarray) -> tup
     return kind, np.where(kind == VERTEX, vertex, np.where(kind == EDGE, edge, patch))
 
 
+def rim_key(feature_a: np.ndarray, root: np.ndarray, edge: np.ndarray) -> np.ndarray:
+    """The keys of the middles of arcs that begin where the rim of a body's disc crosses an edge for the first or
+    second time (`root`).
+    """
+    own = 4 | root.astype(np.int64)
+    key = (int(CROSSING) << 61) | (feature_a.astype(np.int64) << (_NUMBER + _KIND + _PART))
+    return key | (own << (_NUMBER + _KIND)) | (EDGE << _NUMBER) | edge
+
+
 def contacts_of(
     mesh: Mesh, found: np.ndarray, triangles: np.ndarray, parts: np.ndarray, sides: np.ndarray
 ) -> tuple[Contacts, np.ndarray]:
@@ -44,7 +53,7 @@ def contacts_of(
     What is within a flat place is left out. Returns the rows as well that the contacts are of.
     """
     features = MeshFeatures.of(mesh)
-    found = found[((found["key"] >> 60) & 3 != CROSSING) | (found["key"] & int(ARC) == 0)]  # arcs end at any triangle
+    found = found[((found["key"] >> 60) & 3 != CROSSING) | (found["key"] & int(ARC) == 0)]  # see `rim_arcs`
     pair = found["feature_b"]
     triangle, part = triangles[pair], parts[pair]
     what, number = (found["key"] >> 60) & 3, found["key"] & 0xFFFFF
