@@ -9,7 +9,7 @@ import warp as wp
 from oracles.families.rigid_scenes import random_motion
 from tangere.geometry.simd.four_oriented_boxes import FOUR_WIDE, SINES
 from tangere.motion import Rest, Rigid, RigidMotion, Screw, Twist
-from tangere.motion.bounds import is_steady, state_of, steady_of, steady_state
+from tangere.motion.bounds import is_steady, state_of, steady_of, steady_state, steady_within
 from tangere.published.redon_screws import CosineScrew
 from tangere.runtime import SOUND, launch
 
@@ -54,6 +54,54 @@ def test_states_are_those_of_the_general_formula(rng, effort, kind):
     motion = motion.part(begin, begin + (1.0 - begin) * rng.uniform(0.1, 1.0, count))
     general, steady = states(motion, rng.uniform(0.0, 1.0, count))
     assert np.abs(general - steady).max() < 1e-13 * max(1.0, np.abs(general).max())
+
+
+@wp.kernel
+def _frames(
+    first: int,
+    motions: wp.array[RigidMotion],
+    within: wp.mat44d,
+    origin: wp.vec3d,
+    times: wp.array[wp.float64],
+    out: wp.array2d[wp.float64],
+):
+    """Where a frame is that lies in the moving one, and how fast its origin goes."""
+    i = first + wp.tid()
+    turned = wp.mat33d()
+    at = wp.vec3d()
+    for row in range(3):
+        at[row] = within[row, 3]
+        for column in range(3):
+            turned[row, column] = within[row, column]
+    state = steady_state(steady_within(steady_of(motions[i]), turned, at - motions[i].pivot, origin), times[i])
+    for k in range(9):
+        out[i, k] = state.rotation[k / 3, k % 3]
+    for k in range(3):
+        out[i, 9 + k] = state.point[k]
+        out[i, 12 + k] = state.linear[k]
+
+
+@pytest.mark.parametrize("kind", ["rest", "twist", "screw"])
+def test_a_frame_within_the_moving_one_is_where_the_motion_takes_it(rng, effort, kind):
+    count, cpu = effort(1000), wp.get_device("cpu")
+    motion, times = random_motion(kind, rng, count), rng.uniform(0.1, 0.9, count)
+    within, origin, out = np.eye(4), rng.normal(size=3), np.zeros((count, 15))
+    within[:3, :3], within[:3, 3] = np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.normal(size=3)
+    inputs = [
+        wp.array(motion.records(), dtype=RigidMotion, device=cpu),
+        wp.mat44d(within),
+        wp.vec3d(origin),
+        wp.array(times, dtype=wp.float64, device=cpu),
+        wp.array(out, dtype=wp.float64, device=cpu, copy=False),
+    ]
+    launch(_frames, count, inputs, device=cpu)
+    poses = motion.pose(times) @ within
+    size = max(1.0, np.abs(poses).max())
+    assert np.abs(out[:, :9].reshape(-1, 3, 3) - poses[:, :3, :3]).max() < 1e-13
+    assert np.abs(out[:, 9:12] - (poses[:, :3, 3] - origin)).max() < 1e-13 * size
+    later, before = (motion.pose(times + step) @ within for step in (1e-6, -1e-6))
+    speed = (later - before)[:, :3, 3] / 2e-6
+    assert np.abs(out[:, 12:] - speed).max() < 1e-6 * max(1.0, np.abs(speed).max()) ** 3
 
 
 def test_the_smallest_turns_lose_no_digits():

@@ -23,6 +23,7 @@ from tangere.motion.bounds.motion_bounds import (
     state_of,
     steady_of,
     steady_state,
+    steady_within,
 )
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "state_of",
     "steady_of",
     "steady_state",
+    "steady_within",
     "union_of_boxes",
     "vector_bounds",
     "vector_box_bounds",

@@ -259,6 +259,7 @@ class SteadyMotion:
     sway: wp.vec3d
     bow: wp.vec3d
     spin: wp.vec3d  #: angular velocity
+    axis: wp.vec3d  #: of the turn, unit
     half: wp.float64  #: half of the angle that is turned from t = 0 to t = 1 …
     half_begin: wp.float64  #: … and of what was turned before
     turns: wp.bool
@@ -278,7 +279,7 @@ def steady_of(motion: RigidMotion) -> SteadyMotion:
     w = motion.angle
     result = SteadyMotion()
     result.p = motion.rotation
-    result.at = motion.origin
+    result.axis = u
     velocity = motion.velocity
     result.turns = w > _NO_ANGLE
     if result.turns:
@@ -299,6 +300,24 @@ def steady_of(motion: RigidMotion) -> SteadyMotion:
         velocity = velocity + motion.arc
     result.at = motion.origin + motion.begin * velocity
     result.velocity = motion.span * velocity
+    return result
+
+
+@wp.func
+def steady_within(motion: SteadyMotion, turned: wp.mat33d, arm: wp.vec3d, origin: wp.vec3d) -> SteadyMotion:
+    """The motion of a frame that lies in the moving one: turned, its origin at `arm` from the pivot.
+
+    `origin`: where places are counted from in the world.
+    """
+    result = motion
+    result.at = motion.at - origin + motion.p * arm
+    result.p = motion.p * turned
+    if motion.turns:
+        result.sway = motion.sway + motion.s * arm
+        result.bow = motion.bow + motion.k * arm
+        result.bends = wp.length_sq(result.sway) + wp.length_sq(result.bow) > _ZERO
+        result.s = motion.s * turned
+        result.k = motion.k * turned
     return result
 
 

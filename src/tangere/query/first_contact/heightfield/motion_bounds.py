@@ -14,7 +14,16 @@ from functools import cache
 import warp as wp
 
 from tangere.motion import COSINE, RigidMotion
-from tangere.motion.bounds import MotionBounds, motion_bounds_of, state_of
+from tangere.motion.bounds import (
+    MotionBounds,
+    SteadyMotion,
+    is_steady,
+    motion_bounds_of,
+    state_of,
+    steady_of,
+    steady_state,
+    steady_within,
+)
 from tangere.query.first_contact.rigid.conservative_advancement import largest_safe_step
 from tangere.runtime import SOUND
 from tangere.shape.analytic import HULL, ROUND, AnalyticShape, Hulls, PlacedBody, support_of, support_value_of
@@ -73,6 +82,8 @@ class MovingShapeBounds:
     separation: wp.float64
     tolerance: wp.float64
     slack: wp.float64  # rounding error of a gap
+    is_steady: wp.bool  # at constant rates: then the shape's frame itself is a motion, whose state costs one sine
+    steady: SteadyMotion  # … which is this one, relative to the terrain's origin
 
 
 @wp.struct
@@ -167,26 +178,37 @@ def bounds_along_chain(
         m.tolerance = _DEFAULT_TOLERANCE * (_TWO * (reach + m.radius) + way)
     m.tolerance = wp.max(m.tolerance, wp.max(_LEAST_TOLERANCE * size, ground_error))
     m.slack = _ROUNDING * size
+    m.is_steady = links == 1 and not m.smooth and is_steady(motions[at])
+    if m.is_steady:
+        m.steady = steady_within(steady_of(motions[at]), m.turned, m.arm, origin)
     return m
 
 
 @wp.func
 def outline_at(m: MovingShapeBounds, tau: wp.float64) -> Outline:
     """The body at tau."""
-    state = state_of(m.motions, m.at, m.links, m.smooth, tau)
-    arm = state.rotation * m.arm
     o = Outline()
-    o.core.rotation = state.rotation * m.turned
+    if m.is_steady:
+        state = steady_state(m.steady, tau)
+        o.core.rotation = state.rotation
+        o.centre = state.point
+        o.velocity = state.linear
+        o.turning = state.angular
+        o.axis = m.steady.axis
+    else:
+        state = state_of(m.motions, m.at, m.links, m.smooth, tau)
+        arm = state.rotation * m.arm
+        o.core.rotation = state.rotation * m.turned
+        o.centre = state.point + arm - m.origin
+        o.velocity = state.linear + wp.cross(state.angular, arm)
+        o.turning = state.angular
+        o.axis = state.rotation * m.bounds.axis
     o.core.axis = wp.vec3d(o.core.rotation[0, 2], o.core.rotation[1, 2], o.core.rotation[2, 2])
     o.core.half = m.shape.half
     o.core.reach = m.shape.half[2]
     o.core.radius = m.shape.radius - m.radius
-    o.centre = state.point + arm - m.origin
-    o.velocity = state.linear + wp.cross(state.angular, arm)
-    o.turning = state.angular
     if m.shape.kind != HULL:
-        o.turning = state.angular - wp.dot(state.angular, o.core.axis) * o.core.axis
-    o.axis = state.rotation * m.bounds.axis
+        o.turning -= wp.dot(o.turning, o.core.axis) * o.core.axis
     return o
 
 
