@@ -118,25 +118,32 @@ def nearest_of_four(p: vec, q: vec, r: vec, s: vec, far_side: bool) -> NearestOf
     of_s = -wp.dot(n_r, p)
     of_q = -wp.dot(n_s, p)
     of_r = -wp.dot(n_q, p)
+    # What is found is changed in place, and each face has its own name: results chosen between would be copied.
     if not of_s * volume > _ZERO:
-        found = nearest_of_three(p, q, r, far_side)
+        face_pqr = nearest_of_three(p, q, r, far_side)
+        found.squared = face_pqr.squared
+        found.point = face_pqr.point
+        found.weights = face_pqr.weights
     if not of_q * volume > _ZERO:
-        face = nearest_of_three(p, r, s, far_side)
-        if face.squared < found.squared:
-            found = face
-            found.weights = wp.vec4d(face.weights[0], _ZERO, face.weights[1], face.weights[2])
+        face_prs = nearest_of_three(p, r, s, far_side)
+        if face_prs.squared < found.squared:
+            found.squared = face_prs.squared
+            found.point = face_prs.point
+            found.weights = wp.vec4d(face_prs.weights[0], _ZERO, face_prs.weights[1], face_prs.weights[2])
     if not of_r * volume > _ZERO:
-        face = nearest_of_three(p, s, q, far_side)
-        if face.squared < found.squared:
-            found = face
-            found.weights = wp.vec4d(face.weights[0], face.weights[2], _ZERO, face.weights[1])
+        face_psq = nearest_of_three(p, s, q, far_side)
+        if face_psq.squared < found.squared:
+            found.squared = face_psq.squared
+            found.point = face_psq.point
+            found.weights = wp.vec4d(face_psq.weights[0], face_psq.weights[2], _ZERO, face_psq.weights[1])
     if far_side:
         across = wp.cross(r - q, s - q)
         if volume == _ZERO or not wp.dot(across, q) * wp.dot(across, q - p) > _ZERO:
-            face = nearest_of_three(q, r, s, True)
-            if face.squared < found.squared:
-                found = face
-                found.weights = wp.vec4d(_ZERO, face.weights[0], face.weights[1], face.weights[2])
+            face_qrs = nearest_of_three(q, r, s, True)
+            if face_qrs.squared < found.squared:
+                found.squared = face_qrs.squared
+                found.point = face_qrs.point
+                found.weights = wp.vec4d(_ZERO, face_qrs.weights[0], face_qrs.weights[1], face_qrs.weights[2])
     if found.squared == _FAR:
         found.inside = True
         found.squared = _ZERO
@@ -172,16 +179,22 @@ def _refined(weights: wp.vec4d, p: vec, q: vec, r: vec, s: vec) -> wp.vec4d:
 
 
 @wp.func
-def nearest_of_points(count: int, p: vec, q: vec, r: vec, s: vec) -> NearestOfSimplex:
-    """The same of the first `count` points, whatever their order."""
+def nearest_of_points(count: int, p: vec, q: vec, r: vec, s: vec, far_side: bool) -> NearestOfSimplex:
+    """The same of the first `count` points; `far_side`: whatever their order, else p was found beyond the others."""
     if count == 1:
-        found = NearestOfSimplex()
-        found.weights = wp.vec4d(_ONE, _ZERO, _ZERO, _ZERO)
-        found.point = p
-        found.squared = wp.length_sq(p)
-        return found
+        return nearest_of_one(p)
     if count == 2:
         return nearest_of_two(p, q)
     if count == 3:
-        return nearest_of_three(p, q, r, True)
-    return nearest_of_four(p, q, r, s, True)
+        return nearest_of_three(p, q, r, far_side)
+    return nearest_of_four(p, q, r, s, far_side)
+
+
+@wp.func
+def nearest_of_one(p: vec) -> NearestOfSimplex:
+    """The point itself."""
+    found = NearestOfSimplex()
+    found.weights = wp.vec4d(_ONE, _ZERO, _ZERO, _ZERO)
+    found.point = p
+    found.squared = wp.length_sq(p)
+    return found

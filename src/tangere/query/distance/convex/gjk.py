@@ -18,13 +18,7 @@ from functools import cache
 
 import warp as wp
 
-from tangere.geometry.simplex import (
-    NearestOfSimplex,
-    nearest_of_four,
-    nearest_of_points,
-    nearest_of_three,
-    nearest_of_two,
-)
+from tangere.geometry.simplex import nearest_of_points
 from tangere.query.distance.convex.result import FAR, Closest, KeptCorners, Sought, gap_rounding, is_found
 from tangere.query.distance.convex.supports import ConvexKind, ConvexShape, core_support_of, core_value_of, margin_of
 from tangere.runtime import SOUND
@@ -44,151 +38,14 @@ _NO_DIRECTION = wp.constant(real(1.0e-12))
 
 @wp.struct
 class CoreSimplex:
-    """Up to four differences w of support points a and b, each in its body's frame; weights of the nearest one."""
+    """Up to three differences w of support points a and b, each in its body's frame; weights of the nearest one."""
 
     count: wp.int32
     w0: wp.vec3d
     w1: wp.vec3d
     w2: wp.vec3d
-    w3: wp.vec3d
-    a0: wp.vec3d
-    a1: wp.vec3d
-    a2: wp.vec3d
-    a3: wp.vec3d
-    b0: wp.vec3d
-    b1: wp.vec3d
-    b2: wp.vec3d
-    b3: wp.vec3d
-    weights: wp.vec4d
-    point: wp.vec3d
-
-
-@wp.func
-def reduced(s: CoreSimplex, nearest: NearestOfSimplex) -> CoreSimplex:
-    """The simplex without the corners that its nearest point does not need."""
-    l0 = nearest.weights[0]
-    l1 = nearest.weights[1]
-    l2 = nearest.weights[2]
-    l3 = nearest.weights[3]
-    count = s.count
-    if count == 4:
-        if l3 == _ZERO:
-            count = 3
-        elif l2 == _ZERO:
-            s.w2 = s.w3
-            s.a2 = s.a3
-            s.b2 = s.b3
-            l2 = l3
-            count = 3
-        elif l1 == _ZERO:
-            s.w1 = s.w2
-            s.a1 = s.a2
-            s.b1 = s.b2
-            l1 = l2
-            s.w2 = s.w3
-            s.a2 = s.a3
-            s.b2 = s.b3
-            l2 = l3
-            count = 3
-    if count == 3:
-        if l2 == _ZERO:
-            count = 2
-        elif l1 == _ZERO:
-            s.w1 = s.w2
-            s.a1 = s.a2
-            s.b1 = s.b2
-            l1 = l2
-            count = 2
-        elif l0 == _ZERO:
-            s.w0 = s.w1
-            s.a0 = s.a1
-            s.b0 = s.b1
-            l0 = l1
-            s.w1 = s.w2
-            s.a1 = s.a2
-            s.b1 = s.b2
-            l1 = l2
-            count = 2
-    if count == 2:
-        if l1 == _ZERO:
-            count = 1
-        elif l0 == _ZERO:
-            s.w0 = s.w1
-            s.a0 = s.a1
-            s.b0 = s.b1
-            l0 = l1
-            count = 1
-    s.count = count
-    s.weights = wp.vec4d(l0, l1, l2, _ZERO)
-    s.point = nearest.point
-    return s
-
-
-@wp.func
-def grown(s: CoreSimplex, a: vec, b: vec, w: vec) -> CoreSimplex:
-    """The simplex with a new corner in front."""
-    s.w3 = s.w2
-    s.a3 = s.a2
-    s.b3 = s.b2
-    s.w2 = s.w1
-    s.a2 = s.a1
-    s.b2 = s.b1
-    s.w1 = s.w0
-    s.a1 = s.a0
-    s.b1 = s.b0
-    s.w0 = w
-    s.a0 = a
-    s.b0 = b
-    s.count += 1
-    return s
-
-
-@wp.func
-def shrunk(s: CoreSimplex) -> CoreSimplex:
-    """The simplex without the corner in front; its weights are still those from before."""
-    s.w0 = s.w1
-    s.a0 = s.a1
-    s.b0 = s.b1
-    s.w1 = s.w2
-    s.a1 = s.a2
-    s.b1 = s.b2
-    s.w2 = s.w3
-    s.a2 = s.a3
-    s.b2 = s.b3
-    s.count -= 1
-    return s
-
-
-@wp.func
-def placed(kept: KeptCorners, rotation: wp.mat33d, offset: vec) -> CoreSimplex:
-    """The simplex of kept corners where the bodies are now."""
-    s = CoreSimplex()
-    s.count = kept.count
-    s.a0 = kept.a0
-    s.a1 = kept.a1
-    s.a2 = kept.a2
-    s.b0 = kept.b0
-    s.b1 = kept.b1
-    s.b2 = kept.b2
-    s.w0 = s.a0 - (offset + rotation * s.b0)
-    s.w1 = s.a1 - (offset + rotation * s.b1)
-    s.w2 = s.a2 - (offset + rotation * s.b2)
-    return reduced(s, nearest_of_points(s.count, s.w0, s.w1, s.w2, s.w2))
-
-
-@wp.func
-def corners_of(s: CoreSimplex) -> KeptCorners:
-    """What a later search begins with: nothing where the simplex holds the origin."""
-    kept = KeptCorners()
-    if s.count < 4:
-        kept.count = s.count
-    kept.a0 = s.a0
-    kept.a1 = s.a1
-    kept.a2 = s.a2
-    kept.b0 = s.b0
-    kept.b1 = s.b1
-    kept.b2 = s.b2
-    return kept
+    weights: wp.vec3d
+    corners: KeptCorners
 
 
 @wp.func
@@ -243,58 +100,104 @@ def descent_of(kind_a: int, kind_b: int) -> wp.Function:
         found = Closest()
         slack = gap_rounding(a, b, offset)
         margins = margin_a(a) + margin_b(b)
+        # It begins with the corners that were kept, of which the last one counts as new.
         s = CoreSimplex()
-        s.count = kept.count
+        s.corners = kept
+        s.count = wp.max(kept.count - 1, 0)
+        s.w0 = kept.a0 - (offset + rotation * kept.b0)
+        s.w1 = kept.a1 - (offset + rotation * kept.b1)
+        on_a = kept.a0
+        on_b = kept.b0
         if kept.count == 0:
-            s.count = 1
-            s.a0 = support_a(a, points_a, -guess)
-            s.b0 = support_b(b, points_b, guess * rotation)
-            s.w0 = s.a0 - (offset + rotation * s.b0)
-            s.weights = wp.vec4d(_ONE, _ZERO, _ZERO, _ZERO)
-            s.point = s.w0
-        else:
-            s = placed(kept, rotation, offset)
+            on_a = support_a(a, points_a, -guess)
+            on_b = support_b(b, points_b, guess * rotation)
+        elif kept.count == 2:
+            on_a = kept.a1
+            on_b = kept.b1
+        elif kept.count == 3:
+            on_a = kept.a2
+            on_b = kept.b2
+        w = on_a - (offset + rotation * on_b)
+        v = vec()
         lower = -FAR
-        length = wp.length(s.point)
+        length = FAR + _ZERO
         steps = int(0)
         going = bool(True)
         stalled = bool(False)
+        inside = bool(False)  # the origin is, of the simplex with the corner that is not part of it yet
+        last_a = vec()
+        last_w = vec()
         while going:
-            steps += 1
-            if length <= slack:
+            nearest = nearest_of_points(s.count + 1, w, s.w0, s.w1, s.w2, steps == 0)
+            if nearest.inside:
+                s.weights = vec(nearest.weights[1], nearest.weights[2], nearest.weights[3])
+                last_a = nearest.weights[0] * on_a
+                last_w = nearest.weights[0] * w
+                inside = True
+                going = False
+            elif steps > 0 and (not nearest.squared < length * length or steps >= MOST_STEPS):
+                stalled = True
                 going = False
             else:
-                n = s.point * (_ONE / length)
-                on_a = support_a(a, points_a, -n)
-                on_b = support_b(b, points_b, n * rotation)
-                w = on_a - (offset + rotation * on_b)
-                here = wp.dot(n, w)
-                if here > lower:
-                    lower = here
-                    found.normal = n
-                if is_found(lower, length, margins, sought):
+                # The last corner goes where one is left out, the new one after them: so little is moved. A simplex made
+                # anew would be copied from branch to branch.
+                part = nearest.weights
+                if s.count == 3 and part[3] == _ZERO:
+                    s.count = 2
+                if s.count > 1 and part[2] == _ZERO:
+                    if s.count == 3:
+                        s.w1 = s.w2
+                        s.corners.a1 = s.corners.a2
+                        s.corners.b1 = s.corners.b2
+                        part[2] = part[3]
+                    s.count -= 1
+                if s.count > 0 and part[1] == _ZERO:
+                    if s.count == 3:
+                        s.w0 = s.w2
+                        s.corners.a0 = s.corners.a2
+                        s.corners.b0 = s.corners.b2
+                        part[1] = part[3]
+                    elif s.count == 2:
+                        s.w0 = s.w1
+                        s.corners.a0 = s.corners.a1
+                        s.corners.b0 = s.corners.b1
+                        part[1] = part[2]
+                    s.count -= 1
+                if s.count == 0:
+                    s.w0 = w
+                    s.corners.a0 = on_a
+                    s.corners.b0 = on_b
+                    part[1] = part[0]
+                elif s.count == 1:
+                    s.w1 = w
+                    s.corners.a1 = on_a
+                    s.corners.b1 = on_b
+                    part[2] = part[0]
+                else:
+                    s.w2 = w
+                    s.corners.a2 = on_a
+                    s.corners.b2 = on_b
+                    part[3] = part[0]
+                s.count += 1
+                s.weights = vec(part[1], part[2], part[3])
+                v = nearest.point
+                length = wp.sqrt(nearest.squared)
+                steps += 1
+                if length <= slack:
                     going = False
                 else:
-                    s = grown(s, on_a, on_b, w)
-                    nearest = NearestOfSimplex()
-                    if s.count == 2:
-                        nearest = nearest_of_two(s.w0, s.w1)
-                    elif s.count == 3:
-                        nearest = nearest_of_three(s.w0, s.w1, s.w2, False)
-                    else:
-                        nearest = nearest_of_four(s.w0, s.w1, s.w2, s.w3, False)
-                    if nearest.inside:
-                        s.weights = nearest.weights
+                    n = v * (_ONE / length)
+                    on_a = support_a(a, points_a, -n)
+                    on_b = support_b(b, points_b, n * rotation)
+                    w = on_a - (offset + rotation * on_b)
+                    here = wp.dot(n, w)
+                    if here > lower:
+                        lower = here
+                        found.normal = n
+                    if is_found(lower, length, margins, sought):
                         going = False
-                    elif not nearest.squared < length * length or steps >= MOST_STEPS:
-                        s = shrunk(s)
-                        stalled = True
-                        going = False
-                    else:
-                        s = reduced(s, nearest)
-                        length = wp.sqrt(nearest.squared)
         if stalled:
-            n = simplex_normal(s, s.point)
+            n = simplex_normal(s, v)
             size = wp.length(n)
             if size > _ZERO:
                 n = n / size
@@ -315,21 +218,21 @@ def descent_of(kind_a: int, kind_b: int) -> wp.Function:
                             lower = here
                             found.normal = n
         # The points themselves bound the distance, not the length that led to them.
-        on_a = s.weights[0] * s.a0
-        w = s.weights[0] * s.w0
+        # Of one that holds the origin nothing is kept.
+        corners = s.corners
+        corners.count = wp.where(inside, 0, s.count)
+        point = last_a + s.weights[0] * corners.a0
+        way = last_w + s.weights[0] * s.w0
         if s.count > 1:
-            on_a += s.weights[1] * s.a1
-            w += s.weights[1] * s.w1
+            point += s.weights[1] * corners.a1
+            way += s.weights[1] * s.w1
         if s.count > 2:
-            on_a += s.weights[2] * s.a2
-            w += s.weights[2] * s.w2
-        if s.count > 3:
-            on_a += s.weights[3] * s.a3
-            w += s.weights[3] * s.w3
-        found.point_a = on_a
-        found.point_b = on_a - w
+            point += s.weights[2] * corners.a2
+            way += s.weights[2] * s.w2
+        found.point_a = point
+        found.point_b = point - way
         found.steps = steps
-        upper = wp.length(w)
+        upper = wp.length(way)
         if upper <= slack:
             found.meet = True
             found.lower = -margins
@@ -337,7 +240,7 @@ def descent_of(kind_a: int, kind_b: int) -> wp.Function:
         else:
             found.lower = lower - slack - margins
             found.upper = upper + slack - margins
-        return found, corners_of(s)
+        return found, corners
 
     return closest
 

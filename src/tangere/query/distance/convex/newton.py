@@ -166,7 +166,7 @@ def newton_of(kind_a: int, kind_b: int) -> wp.Function:
             p0 = p
             q0 = q
             count += 1
-            nearest = nearest_of_points(count, w0, w1, w2, w3)
+            nearest = nearest_of_points(count, w0, w1, w2, w3, True)
             l0 = nearest.weights[0]
             l1 = nearest.weights[1]
             l2 = nearest.weights[2]
