@@ -25,6 +25,7 @@ SHARED_NAMES = {"Body", "Simulation", "Recorder", "Recording"}
 #: Imports of another room's inner modules: docs/architecture.md says why.
 INNER_DOORS = {
     ("query.first_contact.rigid.cpu.simd_advance", "geometry.simd.four_oriented_boxes"),
+    ("query.distance.convex.supports", "geometry.simd.farthest_point"),
     ("bvh.eights.simd_descent", "geometry.simd.oriented_boxes"),
     ("query.distance.cpu.simd_descent", "geometry.simd.oriented_boxes"),
     ("query.intersection.cpu.simd_gaps", "geometry.simd.triangle_gaps"),

@@ -11,6 +11,7 @@ from enum import IntEnum
 
 import warp as wp
 
+from tangere.geometry.simd.farthest_point import farthest_point, largest_along
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -158,24 +159,7 @@ def _cone_support(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> vec
 
 @wp.func
 def _hull_support(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> vec:
-    # Two at a time: neither comparison waits for the other.
-    last = shape.first + shape.count - 1
-    best = shape.first + 0
-    other = last + 0
-    most = wp.dot(points[best], d)
-    much = wp.dot(points[other], d)
-    k = shape.first + 1
-    while k < last:
-        here = wp.dot(points[k], d)
-        there = wp.dot(points[k + 1], d)
-        if here > most:
-            most = here
-            best = k
-        if there > much:
-            much = there
-            other = k + 1
-        k += 2
-    return points[wp.where(much > most, other, best)]
+    return points[farthest_point(points, shape.first, shape.count, d)]
 
 
 @wp.func
@@ -219,18 +203,7 @@ def _cone_value(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> real:
 
 @wp.func
 def _hull_value(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> real:
-    end = shape.first + shape.count
-    k = shape.first + 0
-    most = wp.dot(points[k], d)
-    along = wp.vec4d(most, most, most, most)
-    while k + 3 < end:
-        for i in range(4):
-            along[i] = wp.max(along[i], wp.dot(points[k + i], d))
-        k += 4
-    while k < end:
-        along[0] = wp.max(along[0], wp.dot(points[k], d))
-        k += 1
-    return wp.max(wp.max(along[0], along[1]), wp.max(along[2], along[3]))
+    return largest_along(points, shape.first, shape.count, d)
 
 
 @wp.func
