@@ -15,7 +15,7 @@ from functools import cache
 
 import warp as wp
 
-from tangere.geometry.closest_points import closest_on_segment, closest_on_triangle
+from tangere.geometry.simplex import nearest_of_points
 from tangere.runtime import SOUND
 from tangere.shape.analytic import Hulls, PlacedBody, support_of
 
@@ -181,53 +181,24 @@ def weighted(corners: Corners, weights: wp.vec4d) -> wp.vec3d:
 
 @wp.func
 def nearest_in(s: Simplex) -> Simplex:
-    """The simplex without the corners that the point nearest to the origin does not need, and its weights."""
-    origin = wp.vec3d()
-    weights = wp.vec4d(_ONE, _ZERO, _ZERO, _ZERO)
-    a = corner_of(s.difference, 0)
-    b = corner_of(s.difference, 1)
-    if s.count == 2:
-        u = closest_on_segment(origin, a, b)
-        weights = wp.vec4d(_ONE - u, u, _ZERO, _ZERO)
-    elif s.count >= 3:
-        # A face is all but one corner; of three corners the only face is that without the fourth.
-        nearest = _FAR + _ZERO
-        inside = s.count == 4
-        left = int(0)
-        while left < 4:  # not a range, which would be unrolled
-            if s.count == 4 or left == 3:
-                i = wp.where(left == 0, 1, 0)
-                j = wp.where(left <= 1, 2, 1)
-                k = wp.where(left <= 2, 3, 2)
-                p = corner_of(s.difference, i)
-                q = corner_of(s.difference, j)
-                r = corner_of(s.difference, k)
-                if s.count == 4:
-                    # On which side of a face the fourth corner is must be certain: where two edges meet, all four
-                    # corners lie in a plane.
-                    normal = wp.cross(q - p, r - p)
-                    last = corner_of(s.difference, left)
-                    depth = wp.dot(normal, p - last)
-                    certain = _ROUNDING * wp.length(q - p) * wp.length(r - p) * (wp.length(p) + wp.length(last))
-                    inside = inside and wp.dot(normal, p) * depth > _ZERO and wp.abs(depth) > certain
-                part = closest_on_triangle(origin, p, q, r)
-                squared = wp.length_sq(part[0] * p + part[1] * q + part[2] * r)
-                if squared < nearest:
-                    nearest = squared
-                    weights = wp.vec4d()
-                    weights[i] = part[0]
-                    weights[j] = part[1]
-                    weights[k] = part[2]
-            left += 1
-        if inside:
-            s.difference = Corners()
-            s.weights = weights
-            return s
+    """The simplex without the corners that the point nearest to the origin does not need, and its weights.
+
+    Where the origin is inside all differences are zero.
+    """
+    found = nearest_of_points(
+        s.count,
+        corner_of(s.difference, 0),
+        corner_of(s.difference, 1),
+        corner_of(s.difference, 2),
+        corner_of(s.difference, 3),
+        True,
+    )
     kept = Simplex()
     for k in range(4):
-        if weights[k] > _ZERO:
-            kept.difference[kept.count] = s.difference[k]
+        if found.weights[k] > _ZERO:
+            if not found.inside:
+                kept.difference[kept.count] = s.difference[k]
             kept.ground[kept.count] = s.ground[k]
-            kept.weights[kept.count] = weights[k]
+            kept.weights[kept.count] = found.weights[k]
             kept.count += 1
     return kept
