@@ -69,7 +69,9 @@ def promised(body: Analytic, motion, normals, gaps, begins, mutant: int) -> np.n
     """Until when, on the motion's clock, each gap stays open."""
     count, cpu = len(gaps), wp.get_device("cpu")
     out = wp.empty(count, dtype=wp.float64, device=cpu)
-    queries = moving_shapes(motion.records().reshape(-1, motion.links), body.records, body.poses, core_reach(body), cpu)
+    queries = moving_shapes(
+        motion.records().reshape(-1, motion.links), body.records, body.poses, core_reach(body.records, body.hull), cpu
+    )
     queries.hulls, queries.tolerance = hull_tables(body.hull, "cpu"), 1.0e-6
     inputs = [
         mutant,

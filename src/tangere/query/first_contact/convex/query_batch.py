@@ -14,7 +14,7 @@ from tangere.query.distance.convex.supports import ConvexKind
 from tangere.query.first_contact.convex.mesh_search import mesh_contact_kernel
 from tangere.query.first_contact.convex.search import ConvexContact, contact_kernel
 from tangere.query.first_contact.heightfield.motion_bounds import MovingShapes
-from tangere.query.first_contact.heightfield.query_batch import LARGEST, check_size
+from tangere.query.first_contact.heightfield.query_batch import LARGEST, LENGTHS, MOST_LINKS, check_size
 from tangere.runtime import InputError, LaunchCache, PreparedLaunch, UnsupportedError, launch, to_numpy
 from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
@@ -24,10 +24,6 @@ from tangere.shape.mesh import Mesh
 GRAIN = 64
 #: With a mesh they take a tenth of a millisecond.
 MESH_GRAIN = 2
-#: Fields of a motion's record that are lengths or angles.
-_LENGTHS = ("origin", "velocity", "arc", "angle", "axis", "rotation", "pivot")
-#: Chains for which a launch is kept: longer ones are numbers of which Python has more than one.
-MOST_LINKS = 256
 _AT_REST = Rest()
 _HERE = np.eye(4)[None]
 
@@ -63,7 +59,7 @@ def moving_side(thing: Analytic | Mesh | Moving, name: str) -> MovingSide:
     if len(poses) not in (1, count):
         raise InputError(f"{name}: {len(poses)} bodies and {motions} motions do not pair off: as many, or one")
     if not largest <= LARGEST:
-        for field in _LENGTHS:
+        for field in LENGTHS:
             check_size(motion.records()[field], f"{name}: motion {{}}: its {field}")
     if not isinstance(shape, Mesh) and not isinstance(shape.poses, np.ndarray):  # which was checked where it was given
         check_size(poses, f"{name}: body {{}}: its pose")

@@ -11,13 +11,14 @@ Known as: conservative advancement (Mirtich 1996; Zhang, Lee and Kim 2006), time
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import warp as wp
 
 from tangere.motion import Path, Rigid
-from tangere.query.contacts.record import Contacts, Kind, Status
+from tangere.query.contacts.record import Contacts, DeferredContacts, Kind, Status
 from tangere.query.first_contact.heightfield.path import first_along
 from tangere.query.first_contact.heightfield.query_batch import answers_of
 from tangere.query.first_contact.options import Accuracy
@@ -65,11 +66,14 @@ def heightfield_first_contact(
     def search(batch: Moving, without_start: bool) -> np.ndarray:
         return answers_of(batch, terrain, accuracy, without_start, on)
 
-    with using_threads(threads):
-        if isinstance(bodies.motion, Path):
-            answers = first_along(bodies, trusted, search)
-        else:
-            answers = search(bodies, trusted)
+    if threads is None and not isinstance(bodies.motion, Path):
+        answers = search(bodies, trusted)
+    else:
+        with using_threads(threads):
+            if isinstance(bodies.motion, Path):
+                answers = first_along(bodies, trusted, search)
+            else:
+                answers = search(bodies, trusted)
     _refuse_small(answers["tolerance"], accuracy.tolerance)
     if len(bodies.shape) == 1 and getattr(bodies.motion, "shape", ()) == ():
         return _of_one(answers)
@@ -112,11 +116,14 @@ def _of_one(answers: np.ndarray) -> FirstContact:
     status = Status(int(answers["status"][0]))
     if status == Status.FREE:
         return FirstContact(time, upper, status)
-    contacts = Contacts.of(
-        time=time,
+    return FirstContact(time, upper, status, DeferredContacts.by(partial(_contacts, answers.copy())))
+
+
+def _contacts(answers: np.ndarray) -> Contacts:
+    return Contacts.of(
+        time=answers["time"].copy(),
         point_a=answers["point_a"].copy(),
         point_b=answers["point_b"].copy(),
         normal=answers["normal"].copy(),
-        kind=Kind.OVERLAP if status == Status.START else Kind.NONE,
+        kind=np.where(answers["status"] == Status.START, Kind.OVERLAP, Kind.NONE),
     )
-    return FirstContact(time, upper, status, contacts)

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.bvh.height_pyramid import terrain_visits, tiles_held
+from tangere.bvh.height_pyramid import HeightPyramid, terrain_visits, tiles_held
 from tangere.motion import RigidMotion
 from tangere.query.first_contact.heightfield.motion_bounds import MovingShapes, moving_shape_bounds_of, outline_at
 from tangere.query.first_contact.heightfield.traversal import Answer, search_kernel
 from tangere.query.first_contact.options import Accuracy
-from tangere.runtime import SOUND, InputError, launch, to_numpy
+from tangere.runtime import SOUND, InputError, LaunchCache, PreparedLaunch, launch, to_numpy
 from tangere.shape import Moving
-from tangere.shape.analytic import HULL, ROUND, Analytic, AnalyticShape, hull_tables
+from tangere.shape.analytic import HULL, ROUND, AnalyticShape, hull_tables
+from tangere.shape.heightfield import Heightfield
 
 wp.set_module_options(SOUND)
 
@@ -24,6 +25,12 @@ GRAIN = 32
 GROUND_ERRORS = 64.0
 #: Lengths and speeds beyond this are refused.
 LARGEST = 1e70
+#: Chains for which a launch is kept: longer ones are numbers of which Python has more than one.
+MOST_LINKS = 256
+#: Bodies on terrains for which launches are kept, by each thread.
+_KEPT = 32
+#: Fields of a motion's record that are lengths or angles.
+LENGTHS = ("origin", "velocity", "arc", "angle", "axis", "rotation", "pivot")
 
 
 def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, device: wp.Device) -> np.ndarray:
@@ -33,8 +40,13 @@ def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, 
         bodies: analytic bodies in rigid motion, n with n or n with 1.
         trusted: whether not to look if a body is buried at t = 0.
     """
-    limit = -1.0 if accuracy.tolerance is None else accuracy.tolerance
-    batch = _Batch.of(bodies, accuracy.separation, limit, device)
+    lengths = np.array([accuracy.separation, -1.0 if accuracy.tolerance is None else accuracy.tolerance])
+    shape, motion = bodies.shape, bodies.motion
+    if device.is_cpu and isinstance(terrain, Heightfield) and is_one(bodies) and motion.links <= MOST_LINKS:
+        pyramid = HeightPyramid.of(terrain, device)
+        prepared = _prepared.of(pyramid, shape.records, shape.hull, shape.kind, motion.links, trusted)
+        return prepared.found(bodies, lengths)
+    batch = _Batch.of(bodies, lengths, device)
     answers = np.empty(len(batch), Answer.numpy_dtype())
     if not len(batch):
         return answers
@@ -45,8 +57,8 @@ def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, 
             near = wp.array(centres[rows], dtype=wp.vec3d, device=device)
             far = wp.array(ways[rows], dtype=wp.float64, device=device)
             out = wp.empty(len(part), dtype=Answer, device=device)
-            inputs = [ground, part.queries, near, far, GROUND_ERRORS * ground.planar, int(trusted)]
-            launch(search_kernel(bodies.shape.kind), len(part), inputs, [out], device=device, grain=GRAIN)
+            inputs = [ground, part.queries, part.lengths, near, far, GROUND_ERRORS * ground.planar, int(trusted)]
+            launch(search_kernel(shape.kind), len(part), inputs, [out], device=device, grain=GRAIN)
             answers[rows] = out.numpy()
     return answers
 
@@ -54,17 +66,14 @@ def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, 
 class _Batch:
     """The records of n bodies on a device: motions, shapes and reaches of one for all, or of each; poses of each."""
 
-    def __init__(
-        self, host: tuple[np.ndarray, ...], hulls: Any, lengths: tuple[float, float], device: wp.Device
-    ) -> None:
-        self._host, self._hulls, self._lengths, self.device = host, hulls, lengths, device
+    def __init__(self, host: tuple[np.ndarray, ...], hulls: Any, lengths: wp.array, device: wp.Device) -> None:
+        self._host, self._hulls, self.lengths, self.device = host, hulls, lengths, device
         motions, shapes, poses, reach = host  # motions by link, (n, links)
-        queries = self.queries = moving_shapes(motions, shapes, poses, reach, device)
-        queries.hulls = hulls
-        queries.separation, queries.tolerance = lengths
+        self.queries = moving_shapes(motions, shapes, poses, reach, device)
+        self.queries.hulls = hulls
 
     @staticmethod
-    def of(bodies: Moving, separation: float, tolerance: float, device: wp.Device) -> _Batch:
+    def of(bodies: Moving, lengths: np.ndarray, device: wp.Device) -> _Batch:
         motion, shape = bodies.motion, bodies.shape
         motions = motion.records().reshape(-1, motion.links)
         poses = to_numpy(shape.poses, "poses").reshape(-1, 4, 4)
@@ -72,11 +81,10 @@ class _Batch:
         if len(poses) not in (1, count):
             counts = f"{len(poses)} bodies and {len(motions)} motions"
             raise InputError(f"{counts} do not pair off: as many of both, or one of either")
-        for name in ("origin", "velocity", "arc", "angle", "axis", "rotation", "pivot"):
-            check_size(motions[name], f"motion {{}}: its {name}")
-        check_size(poses, "body {}: its pose")
-        host = motions, shape.records, np.broadcast_to(poses, (count, 4, 4)), core_reach(shape)
-        return _Batch(host, hull_tables(shape.hull, device.alias), (separation, tolerance), device)
+        check_sizes(motions, poses)
+        host = motions, shape.records, np.broadcast_to(poses, (count, 4, 4)), core_reach(shape.records, shape.hull)
+        limits = wp.array(lengths, dtype=wp.float64, device=device)
+        return _Batch(host, hull_tables(shape.hull, device.alias), limits, device)
 
     def __len__(self) -> int:
         return len(self._host[2])
@@ -84,14 +92,56 @@ class _Batch:
     def rows(self, rows: np.ndarray) -> _Batch:
         motions, shapes, poses, reach = self._host
         motions, shapes, reach = (part if len(part) == 1 else part[rows] for part in (motions, shapes, reach))
-        return _Batch((motions, shapes, poses[rows], reach), self._hulls, self._lengths, self.device)
+        return _Batch((motions, shapes, poses[rows], reach), self._hulls, self.lengths, self.device)
 
     def ways(self) -> tuple[wp.array, wp.array]:
         """The middle of each body's way, and how far from there any of its points can get."""
         centres = wp.empty(len(self), dtype=wp.vec3d, device=self.device)
         ways = wp.empty(len(self), dtype=wp.float64, device=self.device)
-        launch(_ways, len(self), [self.queries], [centres, ways], device=self.device, grain=4096)
+        inputs = [self.queries, self.lengths]
+        launch(ways_of_bodies, len(self), inputs, [centres, ways], device=self.device, grain=4096)
         return centres, ways
+
+
+class PreparedGroundContact:
+    """First contact of one body with one heightfield: motion, pose and lengths are written from call to call (CPU)."""
+
+    def __init__(
+        self, pyramid: HeightPyramid, shapes: np.ndarray, hull: Any, kind: int, links: int, trusted: bool
+    ) -> None:
+        cpu = wp.get_device("cpu")
+        reach = core_reach(shapes, hull)
+        queries = moving_shapes(np.zeros((1, links), RigidMotion.numpy_dtype()), shapes, np.eye(4)[None], reach, cpu)
+        queries.hulls = hull_tables(hull, cpu.alias)
+        lengths = wp.zeros(2, dtype=wp.float64, device=cpu)
+        centre, way = wp.zeros(1, dtype=wp.vec3d, device=cpu), wp.zeros(1, dtype=wp.float64, device=cpu)
+        out = wp.zeros(1, dtype=Answer, device=cpu)
+        planar = GROUND_ERRORS * pyramid.terrain.planar
+        self._motions, self._poses, self._lengths = (
+            array.numpy() for array in (queries.motions, queries.poses, lengths)
+        )
+        self._answer = out.numpy()
+        self._way = PreparedLaunch(ways_of_bodies, [queries, lengths, centre, way], cpu)
+        arguments = [pyramid.terrain, queries, lengths, centre, way, planar, int(trusted), out]
+        self._search = PreparedLaunch(search_kernel(kind), arguments, cpu)
+
+    def found(self, bodies: Moving, lengths: np.ndarray) -> np.ndarray:
+        """(1,) `Answer`, valid until the next call."""
+        motions, poses = bodies.motion.records(), to_numpy(bodies.shape.poses, "poses").reshape(1, 4, 4)
+        if not (getattr(bodies.motion, "largest", np.inf) <= LARGEST and np.abs(poses).max() <= LARGEST):
+            check_sizes(motions.reshape(1, -1), poses)
+        self._motions[:], self._poses[:], self._lengths[:] = motions.reshape(-1), poses, lengths
+        self._way.launch(1, 0)
+        self._search.launch(1, 0)
+        return self._answer
+
+
+_prepared = LaunchCache(PreparedGroundContact, most=_KEPT)
+
+
+def is_one(bodies: Moving) -> bool:
+    """Whether it is one body with one motion, not a batch of one."""
+    return len(bodies.shape) == 1 and bodies.motion.shape == ()
 
 
 def moving_shapes(
@@ -113,23 +163,32 @@ def check_size(values: np.ndarray, name: str) -> None:
         raise InputError(f"{name.format(int(np.argmax(wrong)))} is not finite, or beyond {LARGEST:g}")
 
 
-def core_reach(shape: Analytic) -> np.ndarray:
+def check_sizes(motions: np.ndarray, poses: np.ndarray) -> None:
+    """The same of motions, (n, links) records, and poses."""
+    for name in LENGTHS:
+        check_size(motions[name], f"motion {{}}: its {name}")
+    check_size(poses, "body {}: its pose")
+
+
+def core_reach(records: np.ndarray, hull: Any) -> np.ndarray:
     """Largest distance of a core's points from its origin, (1,) or (n,) [m]: of a round body the radius is apart."""
-    records = shape.records
-    if shape.kind == HULL:
-        return np.linalg.norm(records["half"][:, None] * shape.hull.corners, axis=2).max(axis=1)
-    around = 0.0 if shape.kind == ROUND else records["radius"]
+    if records["kind"][0] == HULL:
+        return np.linalg.norm(records["half"][:, None] * hull.corners, axis=2).max(axis=1)
+    around = 0.0 if records["kind"][0] == ROUND else records["radius"]
     return np.hypot(around, records["half"][:, 2])
 
 
 @wp.kernel
-def _ways(
+def ways_of_bodies(
     first: int,
     queries: MovingShapes,
+    lengths: wp.array[wp.float64],
     centres: wp.array[wp.vec3d],
     ways: wp.array[wp.float64],
 ):
     i = first + wp.tid()
+    queries.separation = lengths[0]
+    queries.tolerance = lengths[1]
     m = moving_shape_bounds_of(queries, i, wp.float64(0.0), wp.vec3d())
     o = outline_at(m, wp.float64(0.5))
     speed = wp.length(m.bounds.drift) + m.bounds.swing + m.bounds.spin * m.rho

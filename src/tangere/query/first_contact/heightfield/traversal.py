@@ -329,6 +329,7 @@ def search_kernel(kind: int) -> wp.Kernel:
         first: int,
         t: Terrain,
         queries: MovingShapes,
+        lengths: wp.array[wp.float64],
         centres: wp.array[wp.vec3d],
         ways: wp.array[wp.float64],
         ground_error: wp.float64,
@@ -336,6 +337,8 @@ def search_kernel(kind: int) -> wp.Kernel:
         answers: wp.array[Answer],
     ):
         i = first + wp.tid()
+        queries.separation = lengths[0]
+        queries.tolerance = lengths[1]
         m = moving_shape_bounds_of(queries, i, ground_error, t.origin)
         around = wp.vec3d(ways[i], ways[i], ways[i])
         window = cell_window(t, centres[i] - t.origin - around, centres[i] - t.origin + around)
