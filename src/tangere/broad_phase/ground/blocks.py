@@ -71,6 +71,9 @@ class GroundBlocks:
         self.bounds[:, 0, :2], self.bounds[:, 1, :2] = first * field.spacing, last * field.spacing
         self.bounds[:, :, 2] = ground.reshape(-1, 2)
         self.bounds += np.asarray(field.origin)
+        finite = np.isfinite(self.bounds)
+        self.has_ground = bool(finite.all(axis=(1, 2)).any())  #: whether it is not all holes
+        self.largest = float(np.abs(self.bounds[finite]).max(initial=0.0))  #: the largest coordinate [m]
         self._squares, self._rows = columns, rows
         self._kept: OrderedDict[tuple[int, ...], GroundBlock] = OrderedDict()
         self._keeping = threading.Lock()
@@ -84,11 +87,12 @@ class GroundBlocks:
     def near(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """Squares with ground in one of the boxes, (…, 3) lower and upper corners [m], by rising number."""
         lower, upper = np.reshape(lower, (-1, 3)), np.reshape(upper, (-1, 3))
-        grown = 1e-9 * (np.abs(self.bounds[np.isfinite(self.bounds)]).max(initial=0.0))
-        found = np.zeros(len(self.bounds), bool)
-        for low, high in zip(lower, upper, strict=True):
-            found |= ((self.bounds[:, 0] <= high + grown) & (self.bounds[:, 1] >= low - grown)).all(axis=1)
-        return np.flatnonzero(found)
+        grown = 1e-9 * self.largest
+        first, last = self.bounds[:, 0], self.bounds[:, 1]
+        inside = (first <= upper.max(axis=0) + grown) & (last >= lower.min(axis=0) - grown)
+        found = np.flatnonzero(inside.all(axis=1))
+        met = (first[found, None] <= upper + grown) & (last[found, None] >= lower - grown)
+        return found[met.all(axis=2).any(axis=1)]
 
     def near_balls(self, balls: np.ndarray, reach: float, *, above: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Which squares with ground may come within `reach` of which balls: numbers of both, balls rising.
@@ -97,7 +101,7 @@ class GroundBlocks:
             balls: centres and radii, (n, 4) [m].
             above: also what is anywhere above the lowest point of a ball.
         """
-        grown = 1e-9 * np.abs(self.bounds[np.isfinite(self.bounds)]).max(initial=0.0)
+        grown = 1e-9 * self.largest
         radius, size = balls[:, 3] + reach + grown, float(_SQUARE) * np.asarray(self._spacing)
         middle, most = balls[:, :2] - np.asarray(self._origin[:2]), np.array([self._squares, self._rows]) - 1
         first, last = (
@@ -119,8 +123,12 @@ class GroundBlocks:
 
     def blocks(self, squares: np.ndarray) -> list[GroundBlock]:
         """Squares with ground, each by itself."""
-        rows, columns = np.divmod(squares, self._squares)
-        return [self._rectangle(i, j, i + 1, j + 1) for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
+        return [self.block(square) for square in squares.tolist()]
+
+    def block(self, square: int) -> GroundBlock:
+        """A square with ground."""
+        row, column = divmod(square, self._squares)
+        return self._rectangle(row, column, row + 1, column + 1)
 
     def around(self, squares: np.ndarray) -> GroundBlock:
         """The rectangle that holds some squares with ground, as one."""

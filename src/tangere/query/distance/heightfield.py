@@ -19,7 +19,8 @@ from tangere.motion import Rest
 from tangere.query.contacts.record import Kind, Status
 from tangere.query.dispatch import is_analytic
 from tangere.query.distance.api import Distance, distance
-from tangere.query.distance.convex.bodies import as_placed
+from tangere.query.distance.convex.api import placed_distance
+from tangere.query.distance.convex.bodies import PlacedBodies, as_placed
 from tangere.query.first_contact.heightfield.api import heightfield_first_contact
 from tangere.query.first_contact.mesh_heightfield.api import LEAST_PART
 from tangere.query.first_contact.mesh_heightfield.below_ground import rigid_below_ground
@@ -34,6 +35,7 @@ from tangere.shape.mesh import Mesh
 
 Ground = Heightfield | TiledHeightfield
 
+_AT_REST, _HERE = Rest(), np.eye(4)[None]
 _VECTORS = "point_a", "point_b", "normal", "weights_a", "weights_b"
 
 
@@ -45,13 +47,13 @@ def heightfield_distance(
     `triangle_b` is the number of the ground's face, as `manifold` has it.
     """
     blocks, on = GroundBlocks.of(terrain), choose_device(device)
-    if not np.isfinite(blocks.bounds).all(axis=(1, 2)).any():
+    if not blocks.has_ground:
         raise InputError(f"{terrain!r} has holes only: there is nothing to be far from")
     if is_analytic(a):
         placed = as_placed(a, time)
         alone = [placed.shape[k] if len(placed.shape) > 1 else placed.shape for k in range(len(placed.poses))]
-        bodies = [Analytic.joined([one]).at(pose) for one, pose in zip(alone, placed.poses, strict=True)]
-        found, single = [_of_body(body, terrain, blocks, on) for body in bodies], placed.single
+        found = [_of_body(one, pose, terrain, blocks, on) for one, pose in zip(alone, placed.poses, strict=True)]
+        single = placed.single
     else:
         posed = as_posed(a, time)
         found, single = [_of_mesh(posed.mesh, pose, blocks, on) for pose in posed.poses], posed.single
@@ -63,14 +65,22 @@ def heightfield_distance(
     return Distance(**{name: np.array(column) for name, column in columns.items()})
 
 
-def _of_body(body: Analytic, terrain: Ground, blocks: GroundBlocks, device: wp.Device) -> Distance:
-    """Of one analytic body where it is."""
-    record = body.records[0]
-    corners = body.hull.corners if body.kind == HULL else np.ones((1, 3))
+def _of_body(shape: Analytic, pose: np.ndarray, terrain: Ground, blocks: GroundBlocks, device: wp.Device) -> Distance:
+    """Of one analytic body at a pose."""
+    record = shape.records[0]
+    corners = shape.hull.corners if shape.kind == HULL else np.ones((1, 3))
     reach = float(np.linalg.norm(corners * record["half"], axis=1).max() + record["radius"])
-    found = _of_surface(partial(distance, body, device=device), body.poses[0, :3, 3], np.full(3, reach), blocks)
-    start = heightfield_first_contact(body.moving(Rest()), terrain, device=device)
-    return _inside(found, found.point_a) if start.status == Status.START and found.upper > 0.0 else found
+    placed = PlacedBodies(shape, pose[None], True)
+
+    def ask(mesh: Mesh) -> Distance:
+        return placed_distance(placed, PlacedBodies(mesh, _HERE, True), device)
+
+    found = _of_surface(ask, pose[:3, 3], np.full(3, reach), blocks)
+    if found.upper == 0.0:
+        return found
+    still = Analytic.joined([shape]).at(pose).moving(_AT_REST)
+    start = heightfield_first_contact(still, terrain, device=device)
+    return _inside(found, found.point_a) if start.status == Status.START else found
 
 
 def _of_mesh(mesh: Mesh, pose: np.ndarray, blocks: GroundBlocks, device: wp.Device) -> Distance:
@@ -78,7 +88,7 @@ def _of_mesh(mesh: Mesh, pose: np.ndarray, blocks: GroundBlocks, device: wp.Devi
     middle, half = 0.5 * mesh.bounds.sum(axis=0), 0.5 * np.ptp(mesh.bounds, axis=0)
     centre, reach = pose[:3, :3] @ middle + pose[:3, 3], np.abs(pose[:3, :3]) @ half
     found = _of_surface(partial(distance, mesh.moving(Rest(pose)), device=device), centre, reach, blocks)
-    rounding = LEAST_PART * float(np.abs(blocks.bounds[np.isfinite(blocks.bounds)]).max() + np.abs(pose).max())
+    rounding = LEAST_PART * float(blocks.largest + np.abs(pose).max())
     tolerance = min(TOLERANCE * mesh.extent, found.upper)
     if tolerance <= rounding:  # it touches, or nearly: which side it is on is not known, and makes no difference
         return found
@@ -93,17 +103,21 @@ def _of_surface(
     boxes = blocks.bounds
     apart = np.maximum(np.maximum(boxes[:, 0] - (centre + reach), (centre - reach) - boxes[:, 1]), 0.0)
     least = (1.0 - 1e-9) * np.linalg.norm(apart, axis=1)  # inf of squares without ground
-    best, lower = None, np.inf
-    for square in np.argsort(least, kind="stable"):
-        if best is not None and least[square] > best.upper:
+    nearest = int(np.argmin(least))
+    where, best = nearest, ask(blocks.block(nearest).mesh)
+    lower = best.lower
+    others = np.flatnonzero(least <= best.upper)
+    for square in others[np.argsort(least[others], kind="stable")].tolist():
+        if square == nearest:
+            continue
+        if least[square] > best.upper:
             break
-        (block,) = blocks.blocks(np.array([square]))
-        found = ask(block.mesh)
+        found = ask(blocks.block(square).mesh)
         lower = min(lower, found.lower)
-        if best is None or found.upper < best.upper:
-            best = replace(found, triangle_b=int(block.face_numbers(np.array([found.triangle_b]))[0]))
-    assert best is not None
-    return replace(best, lower=lower)
+        if found.upper < best.upper:
+            where, best = square, found
+    number = blocks.block(where).face_numbers(np.array([best.triangle_b]))
+    return replace(best, lower=lower, triangle_b=int(number[0]))
 
 
 def _inside(found: Distance, point: np.ndarray) -> Distance:

@@ -81,6 +81,8 @@ class Analytic:
         first = parts[0]
         if any(part.kind != first.kind or part.hull is not first.hull for part in parts):
             raise InputError("bodies of different kinds, or of different hulls, are not one batch")
+        if len(parts) == len(first) == len(first.records) == 1:  # the same records: what is kept with them is found
+            return first._with(poses=read_only(np.eye(4)[None]), _placed=False)
         ends = np.cumsum([0, *map(len, parts)])
         records = np.zeros(ends[-1], AnalyticShape.numpy_dtype())  # whose layout is not what NumPy would join to
         for part, begin, end in zip(parts, ends, ends[1:], strict=False):

@@ -52,11 +52,16 @@ def convex_distance(
     device: str | wp.Device | None = None,
 ) -> Distance:
     """The distance of analytic bodies, or of one and a mesh; arguments as for `distance`."""
-    one, other = _placed_pair("distance", a, b, time)
+    return placed_distance(*_placed_pair("distance", a, b, time), device)
+
+
+def placed_distance(one: PlacedBodies, other: PlacedBodies, device: str | wp.Device | None) -> Distance:
+    """The distance of two things where they are."""
     answers = _answers(one, other, device)
-    sides = [_triangles(side, answers) for side in (one, other)]
     if one.single and other.single:
-        return _of_one(answers[0], *(int(side[0]) for side in sides))
+        triangle = int(answers[0]["triangle"])
+        return _of_one(answers[0], *(triangle if isinstance(side.shape, Mesh) else -1 for side in (one, other)))
+    sides = [_triangles(side, answers) for side in (one, other)]
     overlap, nowhere = answers["overlap"] != 0, np.full((len(answers), 3), np.nan)
     return Distance(
         lower=answers["lower"].copy(),
