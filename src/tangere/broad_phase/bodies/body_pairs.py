@@ -20,7 +20,16 @@ import warp as wp
 
 from tangere.motion import Chain, Rigid, RigidMotion, joined_records
 from tangere.motion.bounds import box_bounds, point_box_bounds, span_of
-from tangere.runtime import SOUND, InputError, collect, launch, reserve_slots, sort_pairs
+from tangere.runtime import (
+    SOUND,
+    InputError,
+    LaunchCache,
+    PreparedLaunch,
+    collect,
+    launch,
+    reserve_slots,
+    sort_pairs,
+)
 
 wp.set_module_options(SOUND)
 
@@ -28,6 +37,8 @@ BodyBroadPhase = Literal["sweep", "tree"]
 
 #: Slices of a step: each halves the air in the boxes of a body that turns or flies, and costs a microsecond a body.
 SLICES = 16
+#: Chains for which a launch is kept: longer ones are numbers of which Python has more than one.
+MOST_LINKS = 256
 
 
 class Bounded(Protocol):
@@ -47,24 +58,49 @@ def swept_boxes(
         margin: boxes are grown by this [m].
     """
     count = len(shapes)
-    links = np.array([motion.links for motion in motions], np.int32)
-    last = np.cumsum(links).astype(np.int32)
-    bounds = np.array([mesh.bounds for mesh in shapes]).reshape(count, 6)
-    boxes = wp.empty((count * SLICES, 2), dtype=wp.vec3d, device=device)
-    inputs = [
-        wp.array(joined_records([motion.records() for motion in motions]), dtype=RigidMotion, device=device),
-        wp.array(last, dtype=wp.int32, device=device),
-        wp.array(links, dtype=wp.int32, device=device),
-        wp.array(bounds.reshape(-1, 3), dtype=wp.vec3d, device=device),
-        SLICES,
-        margin,
-    ]
-    launch(_swept, count * SLICES, inputs, [boxes], device=device, grain=512)
-    exact = boxes.numpy().reshape(count, SLICES, 2, 3)
+    if count == 1 and device.is_cpu and motions[0].links <= MOST_LINKS:
+        exact = _prepared.of(motions[0].links).boxes(shapes[0].bounds, motions[0])
+    else:
+        links = np.array([motion.links for motion in motions], np.int32)
+        last = np.cumsum(links).astype(np.int32)
+        bounds = np.array([mesh.bounds for mesh in shapes]).reshape(-1, 3)
+        boxes = wp.empty((count * SLICES, 2), dtype=wp.vec3d, device=device)
+        inputs = [
+            wp.array(joined_records([motion.records() for motion in motions]), dtype=RigidMotion, device=device),
+            wp.array(last, dtype=wp.int32, device=device),
+            wp.array(links, dtype=wp.int32, device=device),
+            wp.array(bounds, dtype=wp.vec3d, device=device),
+            SLICES,
+        ]
+        launch(_swept, count * SLICES, inputs, [boxes], device=device, grain=512)
+        exact = boxes.numpy().reshape(count, SLICES, 2, 3)
+    exact = exact + np.array([[-margin], [margin]])
     rounded = exact.astype(np.float32)
     rounded[:, :, 0] = np.nextafter(rounded[:, :, 0], np.float32(-np.inf))
     rounded[:, :, 1] = np.nextafter(rounded[:, :, 1], np.float32(np.inf))
     return rounded
+
+
+class _PreparedSweep:
+    """The slices of one body, whose box and motion are written from call to call (CPU)."""
+
+    def __init__(self, links: int) -> None:
+        cpu = wp.get_device("cpu")
+        motions, bounds = wp.zeros(links, dtype=RigidMotion, device=cpu), wp.zeros(2, dtype=wp.vec3d, device=cpu)
+        count = wp.full(1, links, dtype=wp.int32, device=cpu)
+        boxes = wp.zeros((SLICES, 2), dtype=wp.vec3d, device=cpu)
+        self._motions, self._bounds = motions.numpy(), bounds.numpy()
+        self._boxes = boxes.numpy().reshape(1, SLICES, 2, 3)
+        self._launch = PreparedLaunch(_swept, [motions, count, count, bounds, SLICES, boxes], cpu)
+
+    def boxes(self, bounds: np.ndarray, motion: Rigid) -> np.ndarray:
+        """(1, SLICES, 2, 3), valid until the next call."""
+        self._motions[:], self._bounds[:] = motion.records(), bounds
+        self._launch.launch(SLICES, 0)
+        return self._boxes
+
+
+_prepared = LaunchCache(_PreparedSweep)
 
 
 def box_pairs(
@@ -133,7 +169,6 @@ def _swept(
     links: wp.array[int],
     bounds: wp.array[wp.vec3d],
     slices: int,
-    margin: wp.float64,
     boxes: wp.array2d[wp.vec3d],
 ):
     i = first + wp.tid()
@@ -152,9 +187,8 @@ def _swept(
     while link > outermost:
         link -= 1
         held = point_box_bounds(span_of(motions[link], t0, t1), held)
-    out = margin * wp.vec3d(wp.float64(1.0), wp.float64(1.0), wp.float64(1.0))
-    boxes[i, 0] = held.lower - out
-    boxes[i, 1] = held.upper + out
+    boxes[i, 0] = held.lower
+    boxes[i, 1] = held.upper
 
 
 @wp.func

@@ -2,8 +2,9 @@
 
 Question: the earliest time in [0, 1] at which a mesh touches the surface of a terrain.
 Method:   squares of the ground that the mesh may come near are meshes at rest (`broad_phase.ground`), so the
-          engines of meshes answer: `scene_first_contact` for one rigid motion, which drops squares that are reached
-          later, `rigid_first_contacts` for many, `deforming_first_contact` for `Linear` motion.
+          engines of meshes answer: `rigid_first_contact` for one rigid motion and few squares, `scene_first_contact`
+          for many, which drops squares that are reached later, `rigid_first_contacts` for many motions,
+          `deforming_first_contact` for `Linear` motion.
 Sound:    as these engines: never late; at `time` the distance is at most separation + tolerance. Ground is solid, and a
           mesh of which any part is below its surface at t = 0 is START (`below_ground`); walls of holes and the border
           are no contacts.
@@ -19,20 +20,19 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.bodies import swept_boxes
+from tangere.broad_phase.bodies import rest_still, swept_boxes
 from tangere.broad_phase.ground import GroundBlocks
 from tangere.motion import Linear, Path, Rest, Rigid
-from tangere.query.contacts.record import Status
+from tangere.query.contacts.record import DeferredContacts, Status
 from tangere.query.first_contact.deforming.api import deforming_first_contact
 from tangere.query.first_contact.mesh_heightfield.below_ground import deforming_below_ground, rigid_below_ground
-from tangere.query.first_contact.mesh_heightfield.details import in_ground, refuse_unnumbered
+from tangere.query.first_contact.mesh_heightfield.details import first_on_squares, in_ground, refuse_unnumbered
 from tangere.query.first_contact.options import Accuracy, Mode, Start, check_start
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.query.first_contact.rigid.api import rigid_first_contacts
 from tangere.query.first_contact.rigid.bodies import MovingBodies
 from tangere.query.first_contact.rigid.path import along_path
 from tangere.query.first_contact.rigid.query_batch import TOLERANCE
-from tangere.query.first_contact.rigid.scene import scene_first_contact
 from tangere.runtime import choose_device, using_threads
 from tangere.shape import Moving
 from tangere.shape.heightfield import Heightfield, TiledHeightfield
@@ -103,13 +103,13 @@ def _rigid(
     """One rigid motion, with the surface."""
     slices = swept_boxes([mesh], [motion], _reach(accuracy), device=device)[0]
     near = blocks.blocks(blocks.near(slices[:, 0], slices[:, 1]))
-    if not near:
+    if not near or rest_still([motion])[0]:
         return FREE
-    settings = {"separation": accuracy.separation, "tolerance": accuracy.tolerance, "start": start}
-    found = scene_first_contact([mesh.moving(motion), *(block.mesh for block in near)], **settings, device=device)
+    moving = mesh.moving(motion)
+    found, block = first_on_squares(moving, near, accuracy.separation, accuracy.tolerance, start, device)
     if found.status == Status.FREE:
         return found
-    return replace(found, contacts=in_ground(found.contacts, near[int(found.contacts.body_b[0]) - 1]))
+    return replace(found, contacts=DeferredContacts.by(lambda: in_ground(found.contacts, block)))
 
 
 def _each(

@@ -18,10 +18,9 @@ from tangere.broad_phase.ground import GroundBlock, GroundBlocks
 from tangere.motion import Linear, Twist
 from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.query.first_contact.deforming.api import deforming_first_contact
-from tangere.query.first_contact.mesh_heightfield.details import in_ground
+from tangere.query.first_contact.mesh_heightfield.details import first_on_squares, in_ground
 from tangere.query.first_contact.options import Accuracy
 from tangere.query.first_contact.result import FirstContact
-from tangere.query.first_contact.rigid.scene import scene_first_contact
 from tangere.shape.mesh import Mesh
 
 #: Part of the tolerance that is asked with.
@@ -39,11 +38,8 @@ def rigid_below_ground(
         return None
     squares = blocks.blocks(rise[0])
     up = mesh.moving(Twist(pose, (0.0, 0.0, rise[1]), (0.0, 0.0, 0.0)))
-    settings = {"tolerance": SHARPER * (accuracy.tolerance or 0.0), "start": "trusted"}
-    found = scene_first_contact([up, *(block.mesh for block in squares)], **settings, device=device)
-    if found.status == Status.FREE:
-        return None
-    return _buried(found, squares[int(found.contacts.body_b[0]) - 1], rise[1])
+    found, block = first_on_squares(up, squares, 0.0, SHARPER * (accuracy.tolerance or 0.0), "trusted", device)
+    return None if found.status == Status.FREE else _buried(found, block, rise[1])
 
 
 def deforming_below_ground(

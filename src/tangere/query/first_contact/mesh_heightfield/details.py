@@ -1,18 +1,49 @@
-"""Contacts of a mesh with a block of ground, in the numbers of the whole ground."""
+"""Contacts of a rigid mesh with squares of ground, in the numbers of the whole ground."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from tangere.broad_phase.ground import GroundBlock
-from tangere.query.contacts.record import Contacts, Kind, contact_key
+from tangere.query.contacts.record import Contacts, Kind, Status, contact_key
+from tangere.query.first_contact.options import Start
+from tangere.query.first_contact.result import FirstContact
+from tangere.query.first_contact.rigid.api import rigid_first_contact
+from tangere.query.first_contact.rigid.scene import scene_first_contact
 from tangere.runtime import CapacityError
+from tangere.shape import Moving
 from tangere.shape.heightfield import Heightfield, TiledHeightfield
 
 #: Numbers of features in keys of contacts are below this.
 MOST_FEATURES = 2**29
+#: Squares that are asked one by one.
+FEW_SQUARES = 4
+
+
+def first_on_squares(
+    moving: Moving,
+    squares: Sequence[GroundBlock],
+    separation: float,
+    tolerance: float | None,
+    start: Start,
+    device: Any,
+) -> tuple[FirstContact, GroundBlock]:
+    """The first contact of a mesh in one rigid motion with squares of ground, of which there is one, and with which.
+
+    A few are asked one by one, by questions that are kept ready; many as a scene, which drops what is met later.
+    """
+    settings: Any = {"separation": separation, "tolerance": tolerance, "start": start, "device": device}
+    if len(squares) > FEW_SQUARES:
+        found = scene_first_contact([moving, *(block.mesh for block in squares)], **settings)
+        return found, squares[0 if found.status == Status.FREE else int(found.contacts.body_b[0]) - 1]
+    each = [rigid_first_contact(moving, block.mesh, **settings) for block in squares]
+    first = min(range(len(each)), key=lambda k: (each[k].time, each[k].status != Status.START))
+    upper = min(found.time_upper for found in each)  # contact with any square is contact
+    return replace(each[first], time_upper=upper), squares[first]
 
 
 def refuse_unnumbered(terrain: Heightfield | TiledHeightfield) -> None:
