@@ -20,7 +20,7 @@ import warp as wp
 
 from tangere.query.contacts.record import Contacts
 from tangere.query.manifold.reduction import ALIKE
-from tangere.runtime import SOUND, launch
+from tangere.runtime import SOUND, LaunchCache, PreparedLaunch, launch
 
 wp.set_module_options(SOUND)
 
@@ -29,6 +29,8 @@ vec = wp.vec3d
 
 #: Gaps that differ by this part of the bodies' size do not differ.
 SAME = 1e-9
+#: Contacts for which arrays are kept, by each thread.
+FEW = 256
 _ZERO = wp.constant(real(0.0))
 _ONE = wp.constant(real(1.0))
 #: The programme prefers slopes along this direction: any will do that edges are rarely across.
@@ -50,20 +52,42 @@ def reduced(contacts: Contacts, sizes: np.ndarray, device: wp.Device) -> Contact
     if not len(contacts):
         return contacts
     order = np.lexsort((contacts.key, contacts.query))
-    contacts, sizes = contacts[order], sizes[order]
-    starts = np.flatnonzero(np.diff(contacts.query, prepend=-1))
-    firsts = np.append(starts, len(contacts)).astype(np.int32)
-    state = wp.zeros(len(contacts), dtype=wp.int32, device=device)
-    arrays: list[Any] = [
-        wp.array(firsts, dtype=wp.int32, device=device),
-        wp.array(contacts.point_a, dtype=wp.vec3d, device=device),
-        wp.array(contacts.normal, dtype=wp.vec3d, device=device),
-        wp.array(contacts.gap, dtype=wp.float64, device=device),
-        wp.array(SAME * sizes, dtype=wp.float64, device=device),
-    ]
-    flat = wp.empty(len(contacts), dtype=wp.vec2d, device=device)
-    launch(keep_envelope, len(starts), arrays, [flat, state], device=device, grain=16)
-    return contacts[np.flatnonzero(state.numpy() >= 0)]
+    query = contacts.query[order]
+    starts = np.flatnonzero(np.concatenate([[True], query[1:] != query[:-1]]))
+    firsts = np.append(starts, len(order)).astype(np.int32)
+    columns = firsts, contacts.point_a[order], contacts.normal[order], contacts.gap[order], SAME * sizes[order]
+    if device.is_cpu and len(order) <= FEW:
+        state = _prepared.of().state(columns)
+    else:
+        arrays = [wp.array(column, dtype=dtype, device=device) for column, dtype in zip(columns, _TYPES, strict=True)]
+        group = wp.zeros(len(order), dtype=wp.int32, device=device)
+        flat = wp.empty(len(order), dtype=wp.vec2d, device=device)
+        launch(keep_envelope, len(starts), arrays, [flat, group], device=device, grain=16)
+        state = group.numpy()
+    return contacts[order[state >= 0]]
+
+
+_TYPES: tuple[Any, ...] = (wp.int32, wp.vec3d, wp.vec3d, wp.float64, wp.float64)
+
+
+class _PreparedEnvelope:
+    """Arrays for a few contacts, and the launch prepared over them (CPU)."""
+
+    def __init__(self) -> None:
+        cpu = wp.get_device("cpu")
+        arrays = [wp.zeros(FEW + 1, dtype=dtype, device=cpu) for dtype in (*_TYPES, wp.vec2d, wp.int32)]
+        self._columns = [array.numpy() for array in arrays]
+        self._launch = PreparedLaunch(keep_envelope, arrays, cpu)
+
+    def state(self, columns: tuple[np.ndarray, ...]) -> np.ndarray:
+        """The group of each contact, -1 of those left out; valid until the next call."""
+        for kept, column in zip(self._columns, columns, strict=False):
+            kept[: len(column)] = column
+        self._launch.launch(len(columns[0]) - 1, 0)
+        return self._columns[-1][: len(columns[1])]
+
+
+_prepared = LaunchCache(_PreparedEnvelope)
 
 
 @wp.func

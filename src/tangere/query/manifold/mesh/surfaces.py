@@ -37,6 +37,8 @@ from tangere.shape import Moving
 from tangere.shape.heightfield import Heightfield, TiledHeightfield
 from tangere.shape.mesh import Mesh
 
+#: Surfaces with which a mesh was asked last that are kept with it.
+KEPT_SURFACES = 8
 _OVERLAP = "pass through each other: a manifold has no way out of that, tg.depth tells one"
 
 
@@ -139,10 +141,12 @@ def _in_ground(contacts: Contacts, block: Any) -> Contacts:
 def _posed_proximity(meshes: Sequence[Mesh], device: wp.Device) -> PosedProximity:
     """Kept with the first mesh, for the last ones it was asked with."""
     key = _posed_proximity, device.alias
-    kept: PosedProximity | None = meshes[0].cache.get(key)
-    if kept is None or kept.meshes != tuple(meshes):
-        kept = meshes[0].cache[key] = PosedProximity(meshes, device=device)
-    return kept
+    known: dict[tuple[Mesh, ...], PosedProximity] = meshes[0].cache.setdefault(key, {})
+    near = known.pop(tuple(meshes), None) or PosedProximity(meshes, device=device)
+    known[tuple(meshes)] = near
+    while len(known) > KEPT_SURFACES:
+        known.pop(next(iter(known)), None)  # another thread may have been quicker
+    return near
 
 
 def _told(contacts: Contacts, size: float, device: wp.Device) -> Contacts:

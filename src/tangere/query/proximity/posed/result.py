@@ -64,12 +64,12 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
         """(n,) a lower bound of the distance of each pair's surfaces, up to rounding the distance itself, or the
         distance asked about where that is less; 0 where they pass through each other [m].
         """
-        return self._rows(self._workspace.results.least, self.pair_count)
+        return self._rows("least", self.pair_count)
 
     @cached_property
     def status(self) -> np.ndarray:
         """(n,) int32: 0 apart or touching, 1 passing through each other."""
-        return self._rows(self._workspace.results.status, self.pair_count)
+        return self._rows("status", self.pair_count)
 
     @property
     def overlapping(self) -> np.ndarray:
@@ -79,21 +79,7 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
     @cached_property
     def contacts(self) -> Contacts:
         """The contacts in main memory; `query` is the pair."""
-        columns = {
-            name: self._rows(getattr(self.columns, name), self.count)
-            for name in (
-                "pair",
-                "kind",
-                "feature_a",
-                "feature_b",
-                "point_a",
-                "point_b",
-                "normal",
-                "gap",
-                "weights",
-                "key",
-            )
-        }
+        columns = {name: self._rows(name, self.count) for name in _COLUMNS}
         pair, kind = columns.pop("pair"), columns.pop("kind")
         bodies = self.pairs[pair]
         return Contacts.of(
@@ -105,5 +91,22 @@ class PosedContacts(NonCopyable, instead="take its contacts, which are in main m
             body_b=bodies[:, 1],
         )
 
-    def _rows(self, array: wp.array, count: int) -> np.ndarray:
+    def _rows(self, name: str, count: int) -> np.ndarray:
+        """The first rows of a column."""
+        if self._workspace.device.is_cpu:
+            return self._workspace.kept(_host_columns)[name][:count].copy()
+        array = _arrays(self._workspace)[name]
         return array[:count].numpy().copy() if count else np.zeros((0, *array.numpy().shape[1:]), array.numpy().dtype)
+
+
+_COLUMNS = ("pair", "kind", "feature_a", "feature_b", "point_a", "point_b", "normal", "gap", "weights", "key")
+
+
+def _arrays(workspace: PosedWorkspace) -> dict[str, wp.array]:
+    results = {name: getattr(workspace.results, name) for name in ("least", "status")}
+    return results | {name: getattr(workspace.columns, name) for name in _COLUMNS}
+
+
+def _host_columns(workspace: PosedWorkspace) -> dict[str, np.ndarray]:
+    """The arrays as NumPy sees them, on CPU in the same memory; asking for that takes as long as a small search."""
+    return {name: array.numpy() for name, array in _arrays(workspace).items()}
