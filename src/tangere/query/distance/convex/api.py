@@ -36,6 +36,8 @@ from tangere.shape import Moving
 from tangere.shape.analytic import Analytic
 from tangere.shape.mesh import Mesh
 
+#: Pairs for which launches are kept, by each thread; of meshes, which are kept with them, fewer.
+KEPT_PAIRS, KEPT_MESHES = 64, 16
 #: How far bounds of a distance may be apart, relative to the size of the bodies.
 ACCURACY = 1e-9
 #: Pairs worth a thread: some tens of nanoseconds to a microsecond each.
@@ -108,7 +110,8 @@ def _answers(a: PlacedBodies, b: PlacedBodies, device: str | wp.Device | None) -
     if swapped:
         (a, b), bodies = (b, a), bodies[::-1]
     if a.single and b.single and chosen.is_cpu:
-        found = _prepared.of(*bodies).found(a.poses, b.poses)
+        kept = _prepared_on_mesh if bodies[1].kind == ConvexKind.TRIANGLE else _prepared
+        found = kept.of(*bodies).found(a.poses, b.poses)
     else:
         count = paired_count(len(a.poses), len(b.poses))
         out = wp.empty(count, dtype=ConvexAnswer, device=chosen)
@@ -165,4 +168,5 @@ class PreparedConvexPair:
         return self._found
 
 
-_prepared = LaunchCache(PreparedConvexPair)
+_prepared = LaunchCache(PreparedConvexPair, most=KEPT_PAIRS)
+_prepared_on_mesh = LaunchCache(PreparedConvexPair, most=KEPT_MESHES)

@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 from tangere.motion import Path, Rest, Rigid, RigidMotion
+from tangere.query.distance.convex.api import KEPT_MESHES, KEPT_PAIRS
 from tangere.query.distance.convex.bodies import ConvexBodies, MeshBody, arrays_of, paired_count
 from tangere.query.distance.convex.supports import ConvexKind
 from tangere.query.first_contact.convex.mesh_search import mesh_contact_kernel
@@ -77,7 +78,8 @@ def contacts_of_pairs(
     lengths = np.array([separation, -1.0 if tolerance is None else tolerance])
     smooth, links = a.motion.smooth or b.motion.smooth, (a.motion.links, b.motion.links)
     if a.single and b.single and device.is_cpu and not smooth and max(links) <= MOST_LINKS:
-        found = _prepared.of(*bodies, *links).found(a, b, lengths)
+        kept = _prepared_on_mesh if bodies[1].kind == ConvexKind.TRIANGLE else _prepared
+        found = kept.of(*bodies, *links).found(a, b, lengths)
     else:
         count = paired_count(a.count, b.count)
         inputs: list[Any] = []
@@ -138,4 +140,5 @@ class PreparedConvexContact:
         return self._contact
 
 
-_prepared = LaunchCache(PreparedConvexContact)
+_prepared = LaunchCache(PreparedConvexContact, most=KEPT_PAIRS)
+_prepared_on_mesh = LaunchCache(PreparedConvexContact, most=KEPT_MESHES)

@@ -18,7 +18,7 @@ from tangere.query.first_contact.rigid.bodies import Forest, MovingBodies
 from tangere.query.first_contact.rigid.query_batch import TOLERANCE, RigidQueryBatch, status_of
 
 #: Questions kept for the next call about the same shapes, by each thread.
-KEPT_QUESTIONS = 8
+KEPT_QUESTIONS = 16
 _kept = threading.local()
 
 
