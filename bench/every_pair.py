@@ -19,7 +19,7 @@ import warp as wp
 from scipy.spatial.transform import Rotation
 
 from bench.harness import Report, SkippedError, count, measure, ratio, seconds
-from tangere import Box, Capsule, Cone, ConvexMesh, Cylinder, Mesh, Sphere, Twist
+from tangere import Box, Capsule, Cone, ConvexMesh, Cylinder, Heightfield, Mesh, Rest, Sphere, Twist
 from tangere.query.distance import distance
 from tangere.query.distance.convex.bodies import ConvexBodies
 from tangere.query.distance.convex.narrow_phase import ConvexAnswer, distance_kernel
@@ -503,21 +503,54 @@ def _patches(report: Report, quick: bool) -> None:
 
 def _one_call(report: Report, quick: bool) -> None:
     report.section("One call")
-    away = np.eye(4)
-    away[0, 3] = 3.0
-    box, ball = Box([0.5, 0.4, 0.3]).at(away), Sphere(1.0)
-    moving = Box([0.5, 0.4, 0.3]).moving(Twist(away, [-3.0, 0.0, 0.0], [0.0, 0.0, 6.0]))
-    on = np.eye(4)
-    on[2, 3] = 0.8
-    crate, plate = Box([0.5, 0.4, 0.3]).at(on), generate.box((4.0, 4.0, 1.0))
+
+    def pose(x: float, y: float, z: float) -> np.ndarray:
+        place = np.eye(4)
+        place[:3, 3] = x, y, z
+        return place
+
+    away, on, above, rest, over = pose(3, 0, 0), pose(0, 0, 0.8), pose(0, 0, 2), pose(2.5, 2.5, 0.2), pose(2.5, 2.5, 2)
+    box, ball, cone = Box([0.5, 0.4, 0.3]), Sphere(1.0), Cone(1.0, 1.0)
+    moving = box.moving(Twist(away, [-3.0, 0.0, 0.0], [0.0, 0.0, 6.0]))
+    crate, plate = box.at(on), generate.box((4.0, 4.0, 1.0))
+    falling, beside = (Twist(start, [0.3, 0.0, -3.0], [0.0, 0.0, 2.0]) for start in (above, over))
+    part, torus = generate.box((1.0, 0.8, 0.6)), generate.bumpy_torus(24, 12) if quick else generate.bumpy_torus()
+    x = np.linspace(-5.0, 5.0, 65)
+    ground = Heightfield(0.2 * np.sin(x)[:, None] * np.cos(x), spacing=10.0 / 64.0, origin=(-5.0, -5.0, 0.0))
     contenders = {
-        "manifold of a box on a box": partial(manifold, crate, Box([2.0, 2.0, 0.5]), device="cpu"),
-        "manifold of a box on a mesh": partial(manifold, crate, plate, device="cpu"),
-        "distance of a sphere and a box": partial(distance, ball, box, device="cpu"),
-        "distance of a cone and a box": partial(distance, Cone(1.0, 1.0), box, device="cpu"),
-        "first contact of a sphere and a moving box": partial(first_contact, ball, moving, device="cpu"),
-        "first contact of a cone and a moving box": partial(first_contact, Cone(1.0, 1.0), moving, device="cpu"),
+        "manifold of a box on a box": partial(manifold, crate, Box([2.0, 2.0, 0.5])),
+        "manifold of a box on a mesh of 12 triangles": partial(manifold, crate, plate),
+        "manifold of a mesh on a mesh, 12 triangles each": partial(manifold, part.moving(Rest(on)), plate),
+        "manifold of a box on ground": partial(manifold, box.at(rest), ground),
+        "manifold of a mesh of 12 triangles on ground": partial(
+            manifold, part.moving(Rest(pose(2.5, 2.5, 0.31))), ground, distance=0.1
+        ),
+        "distance of a sphere and a box": partial(distance, ball, box.at(away)),
+        "distance of a cone and a box": partial(distance, cone, box.at(away)),
+        "distance of a box and a mesh of 12 triangles": partial(distance, box.at(away), plate),
+        f"distance of a box and a mesh of {count(len(torus.faces))} triangles": partial(distance, box.at(away), torus),
+        "distance of a box and ground": partial(distance, box.at(over), ground),
+        "distance of a box and ground, over the corner of four squares": partial(distance, box.at(above), ground),
+        "distance of a mesh of 12 triangles and ground": partial(distance, part.moving(Rest(over)), ground),
+        "first contact of a sphere and a moving box": partial(first_contact, ball, moving),
+        "first contact of a cone and a moving box": partial(first_contact, cone, moving),
+        "first contact of a moving box and a mesh of 12 triangles": partial(first_contact, box.moving(falling), plate),
+        "first contact of a moving box and ground": partial(first_contact, box.moving(beside), ground),
+        "first contact of a moving mesh of 12 triangles and ground": partial(
+            first_contact, part.moving(beside), ground
+        ),
+        "first contact of the same, over the corner of four squares": partial(
+            first_contact, part.moving(falling), ground
+        ),
     }
-    timings = measure(contenders, rounds=20 if quick else 500, clock=time.thread_time)
-    rows = [[name, timing, "100 us"] for name, timing in timings.items()]
+    rows = []
+    for others in ("ground", "mesh", ""):  # each kind in turns
+        asks = {name: partial(ask, device="cpu") for name, ask in contenders.items() if others in name}
+        contenders = {name: ask for name, ask in contenders.items() if name not in asks}
+        timings = measure(asks, rounds=20 if quick else 500, clock=time.thread_time)
+        rows += [[name, timing, "100 us"] for name, timing in timings.items()]
     report.table(["question", "time", "asked for"], rows)
+    report.note(
+        """Ground: 64 by 64 cells, which are searched as four squares of 32 by 32 where a body may be near. What is kept
+        from call to call was made before: trees, kernels and launches."""
+    )
