@@ -361,7 +361,7 @@ class BodyRoom:
         self.face_arrays = views(f, *of_faces.split()), []
         of_walls = "numbers heads following hash_of carriers traits given_traits sharp_ends items order last place_of"
         of_walls = [*views(w, *of_walls.split(), "free_list"), f.sharp_of.numpy(), w.partner.numpy()]
-        of_walls += [*views(f, "free_edges", "numbers"), w.elsewhere.numpy()]
+        of_walls += [*views(f, "free_edges", "numbers"), *views(w, "elsewhere", "known")]
         values_of_walls = "weights rest contact_mass contact_area limits start end strain bristle_limit"
         self.wall_arrays = of_walls, views(w, *values_of_walls.split())
         #: Of these lists, which array that is sent each one is.

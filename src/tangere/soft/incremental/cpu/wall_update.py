@@ -45,7 +45,7 @@ NUMBERS = 7
 COUNTS, HEADS, FOLLOWING, HASH_OF, CARRIERS, TRAITS, GIVEN_TRAITS, SHARP_ENDS, ITEMS, ORDER, LAST, PLACE_OF = (
     wp.constant(k) for k in range(12)
 )
-FREE_LIST, SHARP_OF, PARTNER, FREE_EDGE_LIST, FACE_COUNTS, ELSEWHERE = (wp.constant(12 + k) for k in range(6))
+FREE_LIST, SHARP_OF, PARTNER, FREE_EDGE_LIST, FACE_COUNTS, ELSEWHERE, KNOWN = (wp.constant(12 + k) for k in range(7))
 #: The same for floating-point numbers.
 WEIGHTS, REST, CONTACT_MASS, CONTACT_AREA, LIMITS, START, END, STRAIN, LIMIT = (wp.constant(k) for k in range(9))
 
@@ -338,7 +338,7 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                 put_value(log, LIMIT, w.bristle_limit, 2 * row + side, zero)
                 put_vector(log, STRAIN, w.strain, 2 * row + side, wp.vec3d())
         r.opened[name] = 0
-        w.known[row] = 1
+        put(log, KNOWN, w.known, row, 1)
 
 
 @wp.kernel
