@@ -71,7 +71,7 @@ class WallRoom:
     end: wp.array[wp.float64]
     traits: wp.array[int]
     given_traits: wp.array[int]
-    vertex_base: wp.array[int]  #: by body
+    first_vertex: wp.array[int]  #: by body: one of its surface vertices
     body: wp.array[int]  #: by surface vertex of the simulation
     dof_limit: wp.array[wp.float64]
     inset: wp.array[int]  #: by surface vertex: how it is inset, of `INSETS`
@@ -320,8 +320,8 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
         put_vector(log, REST, w.rest, row, rest)
         put_vector(log, START, w.start, row, here)
         put_vector(log, END, w.end, row, here)
-        closed = w.traits[w.vertex_base[w.body[row]]] & CLOSED
-        given_closed = w.given_traits[w.vertex_base[w.body[row]]] & CLOSED
+        closed = w.traits[w.first_vertex[w.body[row]]] & CLOSED
+        given_closed = w.given_traits[w.first_vertex[w.body[row]]] & CLOSED
         bits = int(w.traits[row] & SMOOTH)
         if not moves:
             bits = bits | STILL
