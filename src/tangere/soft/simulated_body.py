@@ -99,16 +99,16 @@ class SimulatedBody:
         velocities they are a state to go on from. With response "hard" the next step raises if surfaces overlap then
         of which one can yield: what is fixed on both sides may. A body that is to push others is moved by `drive`.
         """
-        pipeline, (begin, end) = self._pipeline, self._dofs
-        assembly = pipeline.assembly
+        pipeline, assembly = self._pipeline, self._pipeline.assembly
         with pipeline.lock:
-            places = None if positions is None else _rows(positions, self.number, "positions", end - begin)
+            fixed = self._fixed
+            places = None if positions is None else _rows(positions, self.number, "positions", len(fixed))
             if velocities is not None:
-                array = _rows(velocities, self.number, "velocities", end - begin)
+                array = _rows(velocities, self.number, "velocities", len(fixed))
                 check_speed(assembly, array, pipeline.options.dt, f"body {self.number}")
-                _write(assembly.dofs.v, begin, np.where(self._fixed, assembly.dofs.v.numpy()[begin:end], array))
+                _write(assembly.dofs.v, self._dofs, np.where(fixed, self.velocities, array))
             if places is not None:
-                _write(assembly.dofs.x, begin, places)
+                _write(assembly.dofs.x, self._dofs, places)
                 pipeline.rows.memory.forget()
                 pipeline.held_crossings.forget()
                 pipeline.initial_contacts.invalidate(keep_gaps=velocities is not None)
@@ -124,16 +124,16 @@ class SimulatedBody:
         through obstacles, other tools and fixed parts of soft bodies, so lead it round them. To follow a path, give
         the velocity of each step before it.
         """
-        pipeline, body, (begin, end) = self._pipeline, self.number, self._dofs
-        assembly = pipeline.assembly
+        pipeline, body, assembly = self._pipeline, self.number, self._pipeline.assembly
         with pipeline.lock:
-            if not self._fixed.any():
+            fixed = self._fixed
+            if not fixed.any():
                 raise InputError(f"drive: nothing of body {body} is fixed")
             array = to_numpy(velocity, f"drive: velocity of body {body}")
-            array = np.tile(array, (end - begin, 1)) if array.shape == (3,) else array
-            array = _rows(array, body, "velocity", end - begin)
+            array = np.tile(array, (len(fixed), 1)) if array.shape == (3,) else array
+            array = _rows(array, body, "velocity", len(fixed))
             check_speed(assembly, array, pipeline.options.dt, f"body {body}")
-            _write(assembly.dofs.v, begin, np.where(self._fixed, array, assembly.dofs.v.numpy()[begin:end]))
+            _write(assembly.dofs.v, self._dofs, np.where(fixed, array, self.velocities))
 
     def pull(self, vertex: int, to: Sequence[float], *, stiffness: float | None = None) -> None:
         """From now on pull a vertex of its surface towards a point; whatever was pulled before is let go.
@@ -146,22 +146,18 @@ class SimulatedBody:
             self._pipeline.pull.attach(self.number, vertex, to, stiffness)
 
     @property
-    def _dofs(self) -> tuple[int, int]:
-        """The first of its dofs, and the one after the last."""
-        assembly = self._pipeline.assembly
-        begin = int(assembly.dof_base[self.number])
-        return begin, begin + assembly.used.dofs[self.number]
+    def _dofs(self) -> np.ndarray | slice:
+        """Its dofs in the arrays of all bodies."""
+        return self._pipeline.assembly.dofs_of(self.number)
 
     @property
     def _fixed(self) -> np.ndarray:
         """(n, 1) bool: which of its dofs are held."""
-        begin, end = self._dofs
-        return self._pipeline.assembly.dofs.free.numpy()[begin:end, None] == 0
+        return self._pipeline.assembly.dofs.free.numpy()[self._dofs, None] == 0
 
     def _rows_of(self, array: wp.array) -> np.ndarray:
-        begin, end = self._dofs
         with self._pipeline.lock:
-            return array.numpy()[begin:end].copy()
+            return array.numpy()[self._dofs].copy()
 
 
 def check_speed(assembly: AssembledBodies, velocities: np.ndarray, dt: float, whose: str) -> None:
@@ -182,5 +178,11 @@ def _rows(given: Any, body: int, what: str, count: int) -> np.ndarray:
     return array
 
 
-def _write(target: wp.array, begin: int, array: np.ndarray) -> None:
-    wp.copy(target, wp.array(array, dtype=wp.vec3d, device=target.device), dest_offset=begin, count=len(array))
+def _write(target: wp.array, rows: np.ndarray | slice, array: np.ndarray) -> None:
+    if isinstance(rows, slice):
+        new = wp.array(array, dtype=wp.vec3d, device=target.device)
+        wp.copy(target, new, dest_offset=rows.start, count=len(array))
+    else:
+        every = target.numpy().copy()
+        every[rows] = array
+        target.assign(every)

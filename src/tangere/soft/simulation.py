@@ -342,7 +342,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         return self._pipeline.assembly.bodies
 
     def __len__(self) -> int:
-        return len(self.bodies)
+        return len(self._pipeline.assembly)
 
     def __iter__(self) -> Iterator[SimulatedBody]:
         return (SimulatedBody(self._pipeline, number) for number in range(len(self)))

@@ -239,7 +239,7 @@ class StepPipeline:
         self._lay_out(assembly, self.dt)
         if self.options.response == "hard":
             check_no_overlap(assembly, self.meshes(), "as they are cut")
-        vertices = np.concatenate([assembly.vertex_rows(number) for number in range(len(assembly.current))])
+        vertices = np.concatenate([assembly.vertex_rows(number) for number in range(len(assembly))])
         limits = np.full(len(self.surface_start), self.options.distance)
         limits[vertices] = change.limits
         sources, known = np.full((2, len(limits)), -1)
@@ -249,6 +249,7 @@ class StepPipeline:
         moved = np.linalg.norm(surface.rest.numpy() - surface_before.rest.numpy()[at], axis=1)
         elsewhere = (moved > float(ROUNDING) * self.options.distance) | (sources < 0)
         elsewhere |= surface.body.numpy() != surface_before.body.numpy()[at]  # it has come off
+        elsewhere |= memory.bristles.elsewhere.numpy()[at] == 1
         self.rows.memory.take_over(memory, self.detection.sources(detection, known), elsewhere)
         self.pull.take_over(pull, sources)
         self.refresh_initial_contacts()

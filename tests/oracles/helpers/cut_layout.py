@@ -27,7 +27,9 @@ def matrix(assembly: AssembledBodies) -> csr_matrix:
 def elements(assembly: AssembledBodies, dof: int, number: np.ndarray) -> np.ndarray:
     """Of one dof, in order: the other corners as dofs are counted without room, and the laws."""
     span = slice(*assembly.material.element_ranges.numpy()[dof])
-    rows = np.column_stack([number[assembly.material.opposite.numpy()[span]], assembly.material.laws.numpy()[span]])
+    opposite = assembly.material.opposite.numpy()[span]
+    opposite = np.where(opposite >= 0, number[opposite], -1)  # a triangle has two others
+    rows = np.column_stack([opposite, assembly.material.laws.numpy()[span]])
     return rows[np.lexsort(rows[:, :3].T)]
 
 
@@ -88,7 +90,7 @@ def check_lanes(assembly: AssembledBodies, dofs: np.ndarray) -> None:
                 assert np.array_equal(laws[:size, 1:], material.laws.numpy()[span][:, 1:])
                 assert not laws[size:].any()
     free = assembly.dofs.free.numpy() == 1
-    assert np.array_equal(np.flatnonzero(colour >= 0), dofs[free[dofs]])
+    assert np.array_equal(np.flatnonzero(colour >= 0), np.sort(dofs[free[dofs]]))
     if assembly.swept is not None:
         order, spans = assembly.swept
         swept = np.concatenate(
@@ -98,7 +100,7 @@ def check_lanes(assembly: AssembledBodies, dofs: np.ndarray) -> None:
             ]
         )
         swept = swept[swept[:, 0] >= 0]
-        assert np.array_equal(np.sort(swept[:, 0]), dofs[free[dofs]])
+        assert np.array_equal(np.sort(swept[:, 0]), np.sort(dofs[free[dofs]]))
         assert np.array_equal(colour[swept[:, 0]], swept[:, 1])
     links = matrix(assembly).tocoo()
     assert ((colour[links.row] != colour[links.col]) | (colour[links.row] < 0)).all()
@@ -233,17 +235,21 @@ def check_contact_features(simulation: Simulation) -> int:
     return len(contacts)
 
 
-def contacts_of(pipeline: StepPipeline) -> set:
+def contacts_of(pipeline: StepPipeline, digits: int = 9) -> set:
     """What touches: kinds, bodies and where; of faces that are equally near either may be named.
 
-    Of two edges of one body that have found each other the one with the lesser number comes first: here, either.
+    Of two edges that have found each other the one with the lesser number comes first: here, either, but of two bodies
+    that of the lesser one.
     """
     pipeline.reset()
     pipeline.detection.find_nearest()
     found = pipeline.detection.contacts(pipeline.rows.arrays.normal)
-    one, other = found.point_a.round(9) + 0.0, found.point_b.round(9) + 0.0
-    swapped = (found.kind == int(Kind.EDGE_EDGE)) & (found.body_a == found.body_b) & (one[:, 0] > other[:, 0])
+    one, other = found.point_a.round(digits) + 0.0, found.point_b.round(digits) + 0.0
+    bodies = np.stack([found.body_a, found.body_b])
+    swapped = (bodies[0] > bodies[1]) | ((bodies[0] == bodies[1]) & (one[:, 0] > other[:, 0]))
+    swapped &= found.kind == int(Kind.EDGE_EDGE)
     one[swapped], other[swapped] = other[swapped], one[swapped]
+    bodies[:, swapped] = bodies[::-1, swapped]
     places = np.concatenate([one, other], axis=1)
-    columns = found.kind, found.body_a, found.body_b, *places.T
+    columns = found.kind, *bodies, *places.T
     return set(zip(*(np.asarray(column).tolist() for column in columns), strict=True))

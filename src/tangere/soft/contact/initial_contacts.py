@@ -33,6 +33,7 @@ class InitialContacts:
         self.limits = wp.full(len(assembly.surface.rest), distance, dtype=wp.float64, device=assembly.device)
         self.current = False  #: whether nothing was put anywhere since the last look
         self._checked_apart, self._gaps_known = True, False
+        self.shells = frozenset[int]()  #: bodies that have another one inside
         self.looks = 0  #: how often traits and gaps were found anew
 
     def invalidate(self, *, keep_gaps: bool) -> None:
@@ -50,9 +51,10 @@ class InitialContacts:
         """At the bodies where they are; the detection's positions must be theirs."""
         if not self._checked_apart:
             check_no_overlap(self._assembly, meshes, "where they were put")
-        shells = np.repeat(contains_another(meshes), np.diff(self._assembly.vertex_base))
-        traits = self.given_traits.numpy()
-        self._assembly.surface.traits.assign(np.where(shells, traits & ~int(CLOSED), traits))
+        shells, traits = contains_another(meshes), self.given_traits.numpy()
+        opened = shells[self._assembly.surface.body.numpy()]
+        self._assembly.surface.traits.assign(np.where(opened, traits & ~int(CLOSED), traits))
+        self.shells = frozenset(np.flatnonzero(shells).tolist())
         if not self._gaps_known:
             self._measure_gaps()
         self.current = self._checked_apart = self._gaps_known = True

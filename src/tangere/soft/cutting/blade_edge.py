@@ -98,7 +98,7 @@ class BladeEdge:
                 continue
             near = self._near(own, part, self._points(0.0), self._places(own))
             corners, weights = self._carriers(own, part, hold, near)
-            dofs = assembly.dof_base[number] + own.dofs.place[corners]
+            dofs = own.dofs.rows(assembly.dof_base)[corners]
             stiffness, most = self._law(own)
             guide = np.stack([0 * stiffness + 1e-12, stiffness, most, np.ones(len(most))], axis=1)[hold.held]
             columns = [

@@ -3,26 +3,32 @@
 Question: do the simplices on both sides of the facets opened last still hang together, and if not, what is on its own?
 Method:   a flood starts at every simplex at an opened facet; the smallest goes on by one layer of neighbours; floods
           that meet become one. One that has nowhere to go while others live is a part of its own. As long as nothing
-          parts, floods meet after some dozen simplices. A slice ends after so many simplices; the next goes on from
+          parts, floods meet after some dozen simplices. What is in a part, its vertices and those of its surface, is
+          listed then, and it is told when that is done. A slice ends after so many simplices; the next goes on from
           there, unless the blade has changed something in between: then floods start anew, from all facets opened
           since.
-Sound:    floods cover only what is joined by facets, so parts are exactly the connected components.
+Sound:    floods cover only what is joined by facets, so parts are exactly the connected components. Which one a part is
+          called does not depend on time or threads.
 Known as: bidirectional search; union-find (Tarjan 1975).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
 from tangere.soft.cutting.complex_arrays import ComplexArrays
+from tangere.soft.cutting.cut_surface import CutSurface, SurfaceStore
 from tangere.soft.cutting.simplicial_complex import ComplexChange, SimplicialComplex
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
-#: Simplices of a slice: about a millisecond.
-BUDGET = 20_000
+#: Simplices of a slice: less than a millisecond.
+BUDGET = 16_000
 
 #: Places in `numbers`.
 EPOCH = wp.constant(0)
@@ -30,7 +36,20 @@ LIVING = wp.constant(1)
 PARTS = wp.constant(2)
 PARTED = wp.constant(3)
 UNFINISHED = wp.constant(4)
-NUMBERS = 5
+ENDED = wp.constant(5)  # the flood whose simplices are listed, or -1
+NEXT_MEMBER = wp.constant(6)  # the next one of them, or -1
+OLD_SIMPLICES = wp.constant(7)  # how long the lists were before
+OLD_VERTICES = wp.constant(8)
+OLD_NAMES = wp.constant(9)
+SIMPLICES = wp.constant(10)  # and are
+VERTICES = wp.constant(11)
+NAMES = wp.constant(12)
+READY = wp.constant(13)  # 1 if what is listed may be told
+LEFT = wp.constant(14)  # simplices of the slice
+NUMBERS = 15
+#: So many things of a part take as long to be labelled as a simplex takes to be looked at; and vertices to be prepared.
+LABELS_OF_ONE = wp.constant(8)
+PREPARED_OF_ONE = 3
 
 
 @wp.struct
@@ -48,18 +67,37 @@ class FloodArrays:
     alive: wp.array[int]  #: (g,) 1 for floods that go on
     living: wp.array[int]  #: those, and some that do not any more
     seeds: wp.array[int]  #: simplices at opened facets
-    parted: wp.array[wp.vec3i]  #: parts that came to be in this slice: number, whose part it was, one of its simplices
+    simplices: wp.array[int]  #: of all parts, part after part
+    vertices: wp.array[int]
+    names: wp.array[int]  #: of vertices of the surface
+    vertex_epoch: wp.array[int]
+    name_epoch: wp.array[int]
     numbers: wp.array[int]
+
+
+@dataclass(frozen=True, eq=False)
+class FoundPart:
+    """What has come off, or of what is about to be told as much as has been listed."""
+
+    part: int  #: its number
+    of: int  #: what it was part of
+    flood: tuple[int, int]  #: what has found it: how often floods have begun, and where its simplices are listed from
+    vertices: np.ndarray  #: (v,) of the complex
+    names: np.ndarray  #: (s,) of the surface
 
 
 class ConnectedParts:
     """The parts of a `SimplicialComplex`; `arrays.part` has the number of each simplex, all 0 at first."""
 
-    def __init__(self, body: SimplicialComplex) -> None:
-        self._body, self._device = body, wp.get_device("cpu")
+    def __init__(self, body: SimplicialComplex, surface: CutSurface | None = None) -> None:
+        """`surface`: of the body, to be told which of its vertices are a part's."""
+        self._body, self._surface, self._device = body, surface, wp.get_device("cpu")
         self._seeds = np.zeros(0, np.int32)
         self._dirty = False
         self.parts = 1  #: so far
+        self._listed: FoundPart | None = None  # what may be told next
+        self._prepared = (0, 0), 0  # the flood, and how much of it
+        self._begun = 0  # how often floods have
         self._lay_out()
 
     def note(self, change: ComplexChange) -> None:
@@ -69,24 +107,52 @@ class ConnectedParts:
                 self._seeds = np.concatenate([self._seeds, change.opened.ravel() >> 2])
             self._dirty = len(self._seeds) > 0
 
-    def advance(self, budget: int = BUDGET) -> np.ndarray:
-        """One slice: (k, 2) parts that were found, and the parts that they were in before."""
-        if not self._dirty:
-            if not self._numbers[UNFINISHED]:
-                return np.zeros((0, 2), np.int32)
-            begin = 0
-        else:
-            if self._body.arrays is not self._known or len(self._seeds) > len(self._arrays.seeds):
+    def advance(self, budget: int = BUDGET, *, prepare: Callable[[FoundPart], None] | None = None) -> list[FoundPart]:
+        """One slice: the parts that were found.
+
+        Args:
+            prepare: is told of each part before, as far as it has been listed, in this slice and in earlier ones; it
+                may still turn out to be none if the blade goes on.
+        """
+        begin = 0
+        if self._dirty:
+            known = self._body.arrays, self._surface and self._surface.arrays
+            same = all(now is before for now, before in zip(known, self._known, strict=True))
+            if not same or len(self._seeds) > len(self._arrays.seeds):
                 self._lay_out()
             self._given_seeds[: len(self._seeds)] = self._seeds
             begin = len(self._seeds)
-            self._dirty = False
-        self._given_limits[:] = begin, budget
-        self._run.run()
-        if not self._numbers[UNFINISHED]:
+            self._dirty, self._listed = False, None
+            self._begun += 1
+        elif not self._numbers[UNFINISHED]:
+            return []
+        numbers, left, found = self._numbers, budget, []
+        going = True
+        while going:
+            self._given_limits[:] = begin, left, budget
+            self._run.run()
+            left, begin = int(numbers[LEFT]), 0
+            if numbers[PARTED]:
+                assert self._listed is not None
+                found.append(self._listed)
+                self._listed = None
+            elif numbers[ENDED] >= 0 and not numbers[READY]:
+                listed = self._list()
+                if prepare is not None:
+                    prepare(listed)
+                length = len(listed.vertices) + len(listed.names)
+                known = self._prepared[1] if self._prepared[0] == listed.flood else 0
+                self._prepared = listed.flood, length
+                left -= (length - known) // PREPARED_OF_ONE
+                if numbers[NEXT_MEMBER] < 0:
+                    numbers[READY], self._listed = 1, listed
+            else:
+                going = False
+            going = going and left > 0
+        if not numbers[UNFINISHED]:
             self._seeds = np.zeros(0, np.int32)
-        self.parts = int(self._numbers[PARTS])
-        return self._parted[: self._numbers[PARTED], :2].copy()
+        self.parts = int(numbers[PARTS])
+        return found
 
     def state(self) -> tuple[np.ndarray, int]:
         """All that later slices depend on, to go back to (`restore`); floods under way begin anew then."""
@@ -95,7 +161,7 @@ class ConnectedParts:
     def restore(self, state: tuple[np.ndarray, int]) -> None:
         """As it was; the body is restored by itself."""
         self._seeds, self.parts = state
-        self._dirty = len(self._seeds) > 0
+        self._dirty, self._listed = len(self._seeds) > 0, None
         self._numbers[[PARTS, UNFINISHED]] = self.parts, 0
 
     @property
@@ -103,20 +169,39 @@ class ConnectedParts:
         """Whether all that was opened is accounted for."""
         return not self._dirty and not self._numbers[UNFINISHED]
 
+    def _list(self) -> FoundPart:
+        """What is listed, as it will be called."""
+        numbers = self._numbers
+        flood = self._begun, int(numbers[OLD_SIMPLICES])
+        of = int(self._body.view("part")[self._simplices[flood[1]]])
+        vertices = self._vertices[numbers[OLD_VERTICES] : numbers[VERTICES]]
+        names = self._names[numbers[OLD_NAMES] : numbers[NAMES]]
+        if numbers[NEXT_MEMBER] < 0:  # the lists are used again when floods begin anew
+            vertices, names = vertices.copy(), names.copy()
+        return FoundPart(int(numbers[PARTS]), of, flood, vertices, names)
+
     def _lay_out(self) -> None:
         simplices, seeds = self._body.arrays.simplex_room, max(1024, 2 * len(self._seeds))
         arrays = FloodArrays()
         rooms = dict.fromkeys(("group", "epoch", "next_member", "next_waiting"), simplices)
-        rooms |= dict.fromkeys(("root", "size", "members", "waiting", "alive", "living", "seeds", "parted"), seeds)
+        rooms |= dict.fromkeys(("root", "size", "members", "waiting", "alive", "living", "seeds"), seeds)
+        rooms["simplices"] = simplices
+        names = self._surface.arrays.vertex_room if self._surface else 0
+        rooms |= dict.fromkeys(("vertices", "vertex_epoch"), self._body.arrays.vertex_room)
+        rooms |= dict.fromkeys(("names", "name_epoch"), names)
         for name, room in rooms.items():
             setattr(arrays, name, wp.zeros(room, dtype=FloodArrays.vars[name].type.dtype, device=self._device))
         arrays.numbers = wp.zeros(NUMBERS, dtype=wp.int32, device=self._device)
-        arrays.numbers.numpy()[PARTS] = self.parts
-        self._limits = wp.zeros(2, dtype=wp.int32, device=self._device)
-        self._arrays, self._known, self._numbers = arrays, self._body.arrays, arrays.numbers.numpy()
+        arrays.numbers.numpy()[[PARTS, ENDED]] = self.parts, -1
+        self._limits = wp.zeros(3, dtype=wp.int32, device=self._device)
+        self._known = self._body.arrays, self._surface and self._surface.arrays
+        self._arrays, self._numbers = arrays, arrays.numbers.numpy()
         self._given_seeds, self._given_limits = arrays.seeds.numpy(), self._limits.numpy()
-        self._parted = arrays.parted.numpy()
-        self._run = PreparedLaunch(_flood, [self._body.arrays, arrays, self._limits], self._device, dim=1, serial=True)
+        self._vertices, self._names = arrays.vertices.numpy(), arrays.names.numpy()
+        self._simplices = arrays.simplices.numpy()
+        store = self._surface.arrays if self._surface else SurfaceStore()
+        inputs = [self._body.arrays, store, arrays, self._limits]
+        self._run = PreparedLaunch(_flood, inputs, self._device, dim=1, serial=True)
 
 
 @wp.func
@@ -242,13 +327,84 @@ def smallest_of_part(c: ComplexArrays, f: FloodArrays, part: int) -> wp.vec2i:
     return wp.vec2i(found, count)
 
 
+@wp.func
+def list_member(c: ComplexArrays, s: SurfaceStore, f: FloodArrays, t: int):
+    """A simplex of a part, its vertices, and those of its triangles on the surface, each once."""
+    epoch = f.numbers[EPOCH]
+    f.simplices[f.numbers[SIMPLICES]] = t
+    f.numbers[SIMPLICES] = f.numbers[SIMPLICES] + 1
+    corners = c.corners[t]
+    beyond = c.neighbours[t]
+    for k in range(c.size):
+        v = corners[k]
+        if f.vertex_epoch[v] != epoch:
+            f.vertex_epoch[v] = epoch
+            f.vertices[f.numbers[VERTICES]] = v
+            f.numbers[VERTICES] = f.numbers[VERTICES] + 1
+        if beyond[k] < 0 and f.names.shape[0] > 0:
+            triangle = s.store[s.slots + 4 * t + k]
+            for j in range(3):
+                name = s.store[s.corners + 3 * triangle + j]
+                if f.name_epoch[name] != epoch:
+                    f.name_epoch[name] = epoch
+                    f.names[f.numbers[NAMES]] = name
+                    f.numbers[NAMES] = f.numbers[NAMES] + 1
+
+
+@wp.func
+def end_flood(f: FloodArrays, g: int):
+    """A flood has nowhere to go: what it has reached is a part, and is listed from now on."""
+    f.alive[g] = 0
+    f.numbers[ENDED] = g
+    f.numbers[NEXT_MEMBER] = f.members[g][0]
+    f.numbers[READY] = 0
+    for k in range(3):
+        f.numbers[OLD_SIMPLICES + k] = f.numbers[SIMPLICES + k]
+
+
+@wp.func
+def list_members(c: ComplexArrays, s: SurfaceStore, f: FloodArrays, left: int) -> int:
+    """Go on listing what is in a part; how much of what is left that takes."""
+    spent = int(0)
+    at = f.numbers[NEXT_MEMBER]
+    while at >= 0 and spent + spent / 4 < left:  # listing one takes a little longer than looking at it
+        list_member(c, s, f, at)
+        at = f.next_member[at]
+        spent += 1
+    f.numbers[NEXT_MEMBER] = at
+    return spent + spent / 4
+
+
+@wp.func
+def call_members(c: ComplexArrays, f: FloodArrays, left: int, budget: int) -> int:
+    """Call all that was listed by the number of the part, if there is time; how much of what is left that takes."""
+    things = int(0)
+    for k in range(3):
+        things += f.numbers[SIMPLICES + k] - f.numbers[OLD_SIMPLICES + k]
+    takes = 1 + things / LABELS_OF_ONE
+    if takes > left and left < budget:
+        return left  # there is more in the next slice
+    for i in range(f.numbers[OLD_SIMPLICES], f.numbers[SIMPLICES]):
+        c.part[f.simplices[i]] = f.numbers[PARTS]
+    f.numbers[PARTS] = f.numbers[PARTS] + 1
+    f.numbers[PARTED] = 1
+    f.numbers[ENDED] = -1
+    return takes
+
+
 @wp.kernel
-def _flood(first: int, c: ComplexArrays, f: FloodArrays, limits: wp.array[int]):
-    """Start anew from so many seeds, or go on (0), up to a budget of simplices (one thread)."""
+def _flood(first: int, c: ComplexArrays, s: SurfaceStore, f: FloodArrays, limits: wp.array[int]):
+    """Start anew from so many seeds, or go on (0), up to so many simplices of a budget, or one part (one thread).
+
+    It also ends where a part is listed, and nobody has said yet that it may be told.
+    """
     f.numbers[PARTED] = 0
     seeds = limits[0]
     if seeds > 0:
         f.numbers[EPOCH] = f.numbers[EPOCH] + 1
+        f.numbers[ENDED] = -1
+        for k in range(3):
+            f.numbers[SIMPLICES + k] = 0
         for g in range(seeds):
             f.root[g] = g
             f.size[g] = 0
@@ -271,8 +427,18 @@ def _flood(first: int, c: ComplexArrays, f: FloodArrays, limits: wp.array[int]):
         for g in range(seeds):
             f.living[g] = g
     left = limits[1]
-    while f.numbers[LIVING] > 0 and left > 0:
-        g = first_living(f)
+    going = left > 0
+    while going:
+        g = int(-1)
+        if f.numbers[ENDED] < 0:
+            g = first_living(f)
+            going = g >= 0
+        elif f.numbers[NEXT_MEMBER] >= 0:
+            left -= list_members(c, s, f, left)
+        else:
+            going = False
+            if f.numbers[READY] == 1:
+                left -= call_members(c, f, left, limits[2])
         if g >= 0:
             part = c.part[f.members[g][0]]
             smallest = smallest_of_part(c, f, part)
@@ -281,15 +447,15 @@ def _flood(first: int, c: ComplexArrays, f: FloodArrays, limits: wp.array[int]):
             elif f.waiting[smallest[0]][0] >= 0:
                 left -= spread(c, f, smallest[0])
             else:
-                own = smallest[0]
-                f.alive[own] = 0
-                name = f.numbers[PARTS]
-                f.numbers[PARTS] = name + 1
-                n = f.numbers[PARTED]
-                f.parted[n] = wp.vec3i(name, part, f.members[own][0])
-                f.numbers[PARTED] = n + 1
-                at = f.members[own][0]
-                while at >= 0:
-                    c.part[at] = name
-                    at = f.next_member[at]
-    f.numbers[UNFINISHED] = int(first_living(f) >= 0)
+                end_flood(f, smallest[0])
+        going = going and left > 0
+    f.numbers[LEFT] = left
+    alone = f.numbers[ENDED] < 0
+    while alone:  # what has no other one to part from is done
+        g = first_living(f)
+        alone = False
+        if g >= 0:
+            if smallest_of_part(c, f, c.part[f.members[g][0]])[1] < 2:
+                f.alive[g] = 0
+                alone = True
+    f.numbers[UNFINISHED] = int(first_living(f) >= 0 or f.numbers[ENDED] >= 0)

@@ -20,7 +20,7 @@ import numpy as np
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh
 from tangere.soft.body import Body
-from tangere.soft.cutting.connected_parts import ConnectedParts
+from tangere.soft.cutting.connected_parts import ConnectedParts, FoundPart
 from tangere.soft.cutting.cut_surface import CutSurface
 from tangere.soft.cutting.simplicial_complex import ComplexChange, SimplicialComplex
 from tangere.soft.cutting.wall_inset import WallFacets, inset_carriers
@@ -36,42 +36,65 @@ _MOST_POINTS = 200
 
 
 class Places:
-    """Where the rows of a complex are in the arrays of a simulation: number of the body or -1, and place in it."""
+    """Where the rows of a complex are in the arrays of a simulation: range of the arrays or -1, place in it, and body.
 
-    def __init__(self, body: np.ndarray, place: np.ndarray) -> None:
-        self._body, self._place, self.count = body, place, len(body)
+    A range is called by the body that it was laid out for, of which parts may have come off.
+    """
+
+    def __init__(self, range: np.ndarray, place: np.ndarray, body: np.ndarray | None = None) -> None:
+        self._columns = [range, place, range.copy() if body is None else body]
+        self._labels: list[tuple[np.ndarray, int]] = []  # that nobody has asked for yet
+        self.count = len(range)
 
     @property
-    def body(self) -> np.ndarray:
-        """(count,) number of the body, or -1."""
-        return self._body[: self.count]
+    def range(self) -> np.ndarray:
+        """(count,) number of the range, or -1."""
+        return self._columns[0][: self.count]
 
     @property
     def place(self) -> np.ndarray:
         """(count,) place in it."""
-        return self._place[: self.count]
+        return self._columns[1][: self.count]
+
+    @property
+    def body(self) -> np.ndarray:
+        """(count,) number of the body, or -1."""
+        for rows, number in self._labels:
+            self._columns[2][rows] = number
+        self._labels = []
+        return self._columns[2][: self.count]
 
     def snapshot(self) -> Places:
         """As they are now."""
-        return Places(self.body, self.place)
+        return Places(self.range, self.place, self.body.copy())
 
     def of(self, number: int) -> np.ndarray:
-        """The rows of a body, in the order of their places, which rise with them."""
+        """The rows of a body, rising."""
         return np.flatnonzero(self.body == number)
 
     def rows(self, base: np.ndarray) -> np.ndarray:
-        """In arrays of all bodies, where each begins at its base; -1 for none."""
-        return np.where(self.body >= 0, base[self.body] + self.place, -1)
+        """In the arrays, where each range begins at its base; -1 for none."""
+        return np.where(self.range >= 0, base[self.range] + self.place, -1)
 
-    def append(self, rows: np.ndarray, base: np.ndarray) -> None:
-        """Rows that come after these ones, in arrays of all bodies; -1 for none."""
-        body = np.searchsorted(base, rows, side="right") - 1
+    def rows_of(self, number: int, base: np.ndarray) -> np.ndarray:
+        """The same of one body, in order."""
+        own = self.of(number)
+        return base[self.range[own]] + self.place[own]
+
+    def label(self, rows: np.ndarray, number: int) -> None:
+        """These are of another body from now on."""
+        self._labels.append((rows, number))
+
+    def append(self, rows: np.ndarray, base: np.ndarray, bodies: np.ndarray) -> None:
+        """Rows that come after these ones: where they are in the arrays, -1 for none; `bodies` by row of the arrays."""
+        home = np.searchsorted(base, rows, side="right") - 1
         end = self.count + len(rows)
-        if end > len(self._body):
-            more = np.zeros(end + end // 2 - self.count, self._body.dtype)
-            self._body, self._place = (np.concatenate([old, more]) for old in (self.body, self.place))
-        self._body[self.count : end] = body
-        self._place[self.count : end] = np.where(body >= 0, rows - base[body], 0)
+        if end > len(self._columns[0]):
+            more = np.zeros(end + end // 2 - self.count, self.place.dtype)
+            self._columns = [np.concatenate([column[: self.count], more]) for column in self._columns]
+        new = home, np.where(home >= 0, rows - base[home], 0), np.where(home >= 0, bodies[rows], -1)
+        for column, values in zip(self._columns, new, strict=True):
+            column[self.count : end] = values
         self.count = end
 
 
@@ -120,7 +143,7 @@ class CutBody:
         simplices = shape.tets if isinstance(shape, TetMesh) else shape.faces
         self.complex = SimplicialComplex(shape.vertices, simplices, snap=body.snap)
         self.surface = CutSurface(self.complex) if body.is_solid else None
-        self.parts = ConnectedParts(self.complex)
+        self.parts = ConnectedParts(self.complex, self.surface)
         self.numbers = {0: number}  #: the body that each part is
         self._fixed, self._fixed_count = body.fixed, len(body.fixed)
         every = np.arange(len(shape.vertices))
@@ -193,20 +216,28 @@ class CutBody:
         """Whether a stroke has begun that has not ended."""
         return bool(self._strokes)
 
-    def separate(self, next_number: int) -> list[tuple[int, int]]:
-        """One slice of looking for parts: (new number of a body, number of the one it was part of) for each found."""
-        found = []
-        for part, of in self.parts.advance():
-            self.numbers[int(part)] = next_number + len(found)
-            found.append((self.numbers[int(part)], self.numbers[int(of)]))
-            self.complex.name_part(int(part), int(of))
-            if int(of) in self._strokes:
-                self._strokes[int(part)] = self._strokes[int(of)]
+    def separate(self, next_number: int, prepare: Callable[[FoundPart], None]) -> list[FoundPart]:
+        """One slice of looking for parts: those found, which are bodies from this number on.
+
+        Args:
+            prepare: is told of each part before, as far as it is known.
+        """
+        found = self.parts.advance(prepare=prepare)
+        for new in found:
+            self.numbers[new.part] = next_number
+            next_number += 1
+            self.complex.name_part(new.part, new.of)
+            if new.of in self._strokes:
+                self._strokes[new.part] = self._strokes[new.of]
         return found
 
     def part_at(self, number: int) -> int:
         """The part that is the body of this number."""
         return next(part for part, body in self.numbers.items() if body == number)
+
+    def name_of(self, part: int) -> str:
+        """What the body is called that a part is."""
+        return str(self.given.name) if part == 0 else f"{self.given.name} {part + 1}"
 
     def number_of(self, simplex: int) -> int:
         """The body that a simplex belongs to."""
@@ -227,14 +258,15 @@ class CutBody:
         """(v,) bool: which vertices are fixed."""
         return self._fixed[: self._fixed_count]
 
-    def take_notes(self, change: ComplexChange) -> None:
+    def take_notes(self, changes: list[ComplexChange]) -> None:
         """Keep up which vertices are fixed: new ones between two that are."""
-        count, end = self._fixed_count, change.vertices
-        if end > len(self._fixed):
-            self._fixed = np.concatenate([self.fixed, np.zeros(end + end // 2 - count, bool)])
-        self._fixed[count:end] = False
-        _blend_fixed(self._fixed, change, count)
-        self._fixed_count = end
+        for change in changes:
+            count, end = self._fixed_count, change.vertices
+            if end > len(self._fixed):
+                self._fixed = np.concatenate([self.fixed, np.zeros(end + end // 2 - count, bool)])
+            self._fixed[count:end] = False
+            _blend_fixed(self._fixed, change, count)
+            self._fixed_count = end
 
     def fixed_after(self, change: ComplexChange, fixed: np.ndarray) -> np.ndarray:
         """(v,) bool: which vertices are fixed after a change."""
@@ -306,15 +338,18 @@ class CutBody:
         return bodies
 
     def renumber(self, places_of: dict[int, np.ndarray]) -> None:
-        """Its parts were laid out anew as they are: by number of a body, the place that each surface vertex had."""
+        """Its parts were laid out anew: by number of a body, the place in its range that each surface vertex had."""
         body, place = self.vertices.body.copy(), self.vertices.place.copy()
+        dof_place = self.dofs.place.copy()
         for number in self.numbers.values():
             before, ours = places_of[number], body == number
             new = np.full(max(before.max(), place[ours].max()) + 1, -1)
             new[before] = np.arange(len(before))
             place[ours] = new[place[ours]]
+            ours = self.dofs.of(number)
+            dof_place[ours] = np.arange(len(ours))
         body[place < 0] = -1
-        self.vertices = Places(body, place)
+        self.vertices, self.dofs = Places(body, place), Places(self.dofs.body.copy(), dof_place)
 
     def shapes(self, fixed: np.ndarray) -> list[tuple[int, Body, np.ndarray, np.ndarray]]:
         """Of all parts: the number, the body, its surface vertices, and the places of its triangles."""
@@ -343,7 +378,7 @@ class CutBody:
                 (dof_place[carriers[seen]].astype(np.int32), weights[seen]),
                 fixed=fixed[used],
                 walls=(at_wall[seen], walls[ours]),
-                name=name if own == 0 else f"{name} {own + 1}",
+                name=self.name_of(own),
             )
             found.append((number, body, seen, places[ours]))
         return found

@@ -1,8 +1,9 @@
 """All that is cut in a simulation: blades that go on, parts that come off, and what the simulation is told of it.
 
 Question: which bodies are there after this step of a blade, where are they, and how fast?
-Method:   `CutBody` cuts and parts; then the step's buffers are laid out for the bodies that there are now, and take
-          over what is known: places, velocities, contact limits, friction, what is pulled.
+Method:   `CutBody` cuts and parts; the step's buffers are brought up to date in place (`incremental`). Where that
+          cannot be, they are laid out for the bodies that there are now, and take over what is known: places,
+          velocities, contact limits, friction, what is pulled.
 Sound:    after a cut the surfaces are looked at by the exact test; where they would touch, walls are inset less. What
           fails is undone as a whole, topology included.
 """
@@ -19,6 +20,7 @@ from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 from tangere.soft.cut_engine import CutEvent, enter_cut_engine, kerf_of
 from tangere.soft.cutting.blade_edge import BladeEdge
+from tangere.soft.cutting.connected_parts import FoundPart
 from tangere.soft.cutting.cut_body import CutBody
 from tangere.soft.cutting.rest_map import to_rest
 from tangere.soft.cutting.simplicial_complex import ComplexChange
@@ -114,7 +116,10 @@ class Cuts:
         for own in self.bodies:
             if not own.parts.finished:
                 self._touch(own)
-                self._change(own, lambda: [])
+                if self.in_place is None or self.in_place.assembly is not self._pipeline.assembly:
+                    self._prepare()
+                own.begin_change()
+                self._part_off(own, [], laid_out=True)
 
     def find(self, number: int) -> tuple[CutBody, int]:
         """What is cut, and which part of it is the body of this number."""
@@ -169,20 +174,25 @@ class Cuts:
 
     def _change(self, own: CutBody, cut: Callable[[], list[ComplexChange]]) -> None:
         """Cut a body, see what has come off, and let the simulation go on with what there is then."""
-        pipeline = self._pipeline
         self._prepare()
         own.begin_change()
         changes = cut()
-        parted = own.separate(len(pipeline.assembly.current))
-        for number, of in parted:
+        self._part_off(own, changes, laid_out=not changes or self._update_in_place(own, changes))
+
+    def _part_off(self, own: CutBody, changes: list[ComplexChange], *, laid_out: bool) -> None:
+        """See what has come off a body; `laid_out`: whether the simulation knows of the changes."""
+        parted = own.separate(len(self._pipeline.assembly), lambda new: self._prepare_part(own, new))
+        for new in parted:
             for blade in self.blades:
-                blade.part_off(self.bodies.index(own), own.part_at(number), own.part_at(of))
+                blade.part_off(self.bodies.index(own), new.part, new.of)
         if not changes and not parted:
             return
-        if parted or not self._update_in_place(own, changes):
-            self._lay_out_anew(own, changes)
-        for change in changes:
-            own.take_notes(change)
+        if laid_out:
+            own.take_notes(changes)
+        if not laid_out or (parted and not self._label_in_place(own, parted)):
+            self._lay_out_anew(own, [] if laid_out else changes)
+        if not laid_out:
+            own.take_notes(changes)
         self._note(own, changes, parted)
 
     def _prepare(self) -> None:
@@ -217,6 +227,25 @@ class Cuts:
                 return True
             update.undo(before)
         return False
+
+    def _label_in_place(self, own: CutBody, parted: list[FoundPart]) -> bool:
+        """Make bodies of parts where their rows are; False, and nothing done, where that cannot be."""
+        pipeline = self._pipeline
+        update = self.in_place
+        if update is None or update.assembly is not pipeline.assembly or not update.has_tables(own):
+            return False
+        before = len(update.log)
+        for new in parted:
+            if not update.part_off(own, new):
+                update.undo(before)
+                return False
+        return True
+
+    def _prepare_part(self, own: CutBody, new: FoundPart) -> None:
+        """Find out about a part that is soon to be told."""
+        update = self.in_place
+        if update is not None and update.assembly is self._pipeline.assembly and update.has_tables(own):
+            update.prepare_part(own, new)
 
     def _lay_out_anew(self, own: CutBody, changes: list[ComplexChange]) -> None:
         """All buffers of the step for the bodies that there are now."""
@@ -266,7 +295,7 @@ class Cuts:
         Of the others it says, by number, which surface vertex each one was: those cut in place are in another order.
         """
         assembly, limits = self._pipeline.assembly, self._pipeline.initial_contacts.limits.numpy()
-        count = len(assembly.current) + sum(number >= len(assembly.current) for number in parts)
+        count = len(assembly) + sum(number >= len(assembly) for number in parts)
         bodies, columns, places_of = [], ([], [], [], [], []), {}
         others = {} if assembly.outdated is None or self.in_place is None else self.in_place.bodies_now(but=own)
         for number in range(count):
@@ -278,16 +307,15 @@ class Cuts:
                 body, places, _ = others.get(number, (assembly.current[number], assembly.used.vertices[number], None))
                 bodies.append(body)
                 places_of[number] = places
-                begin = assembly.dof_base[number]
-                end, vertices = begin + assembly.used.dofs[number], assembly.vertex_base[number] + places
+                dofs, vertices = assembly.dofs_of(number), assembly.vertex_base[assembly.used.ranges[number]] + places
                 x_all, v_all = assembly.dofs.x.numpy(), assembly.dofs.v.numpy()
                 nothing = np.zeros(len(vertices), bool)
-                rows = x_all[begin:end], v_all[begin:end], vertices, limits[vertices], nothing
+                rows = x_all[dofs], v_all[dofs], vertices, limits[vertices], nothing
             for column, row in zip(columns, rows, strict=True):
                 column.append(row)
         return BodiesChange(bodies, *(np.concatenate(column) for column in columns)), places_of
 
-    def _note(self, own: CutBody, changes: list[ComplexChange], parted: list[tuple[int, int]]) -> None:
+    def _note(self, own: CutBody, changes: list[ComplexChange], parted: list[FoundPart]) -> None:
         """Tell what has happened."""
         step = self._pipeline.steps
         self.events = [event for event in self.events if event.step >= step - 1]
@@ -299,9 +327,9 @@ class Cuts:
                 self.events.append(CutEvent("opened", number, len(change.opened), step, area=area))
             if change.split:
                 self.events.append(CutEvent("split", first, change.split, step))
-        for number, of in parted:
-            count = int((own.dofs.body == number).sum())
-            self.events.append(CutEvent("parted", of, count, step, part=number))
+        for new in parted:
+            of, number = own.numbers[new.of], own.numbers[new.part]
+            self.events.append(CutEvent("parted", of, len(new.vertices), step, part=number))
 
 
 def _changed(change: ComplexChange) -> list[ComplexChange]:

@@ -3,9 +3,9 @@
 Question: a blade has gone on through a body; what changes in the buffers of the step, and only there?
 Method:   dofs and what holds them together (`dof_update`), faces, edges and clusters (`face_update`), walls, areas and
           sharp edges (`wall_update`), each by a kernel over what the cut has touched; then the exact test of what was
-          put elsewhere (`local_overlap`). Arrays have room and do not move, so prepared launches stay valid. Patches
-          that have lost or gained a face have no certificate any more, and are searched, until all is laid out anew:
-          that is done where some room is used up.
+          put elsewhere (`local_overlap`). A part that comes off is labelled (`part_labels`). Arrays have room and do
+          not move, so prepared launches stay valid. Patches that have lost or gained a face have no certificate any
+          more, and are searched, until all is laid out anew: that is done where some room is used up.
 Sound:    the same dofs, rows, faces and features as if everything were laid out anew; only their order is another. What
           is written is noted, and can be put back (`undo_log`).
 """
@@ -29,6 +29,7 @@ from tangere.soft.phase_graphs import PhaseGraphs
 from tangere.soft.validation import touch_exactly
 
 if TYPE_CHECKING:
+    from tangere.soft.cutting.connected_parts import FoundPart
     from tangere.soft.cutting.cut_body import CutBody
     from tangere.soft.step import StepPipeline
 
@@ -119,6 +120,37 @@ class InPlaceUpdate:
         self.log.call(lambda: self._retired.__delitem__(slice(count, None)))
         self._forget_certificates(room)
         self._tell(own, room)
+        return True
+
+    def has_tables(self, own: CutBody) -> bool:
+        """Whether it knows of a body."""
+        return id(own) in self._bodies
+
+    def prepare_part(self, own: CutBody, new: FoundPart) -> None:
+        """Find the rows of what is a body soon, as far as it is listed, and what that weighs."""
+        self._bodies[id(own)][0].labels.weigh(new)
+
+    def part_off(self, own: CutBody, new: FoundPart) -> bool:
+        """Make a body of a part that has come off, where its rows are; False, and nothing done, if that cannot be."""
+        pipeline, assembly = self._pipeline, self.assembly
+        pipeline.refresh_initial_contacts()
+        room, _ = self._bodies[id(own)]
+        part, of, labels = own.numbers[new.part], own.numbers[new.of], room.labels
+        if part >= assembly.body_room or not room.has_room_for(new.part) or of in pipeline.initial_contacts.shells:
+            return False
+        labels.weigh(new)  # or what of it is not known yet
+        home = assembly.used.ranges[of]
+        begin = int(assembly.dof_base[home])
+        rows = begin, begin + assembly.used.dofs[home]
+        self.log.call(labels.label(part, of, rows, (assembly.dofs.body, assembly.surface.body)))
+        if not labels.moves:
+            return False  # what cannot move at all is an obstacle, which others meet in another way
+        pulled_with_it = labels.has_surface(pipeline.pull.vertex)
+        self.log.call(pipeline.pull.part_off(part, of, labels.held, pulled_with_it))
+        self._shared.enter_part(part, of, labels.mass, labels.surface, self.log)
+        room.enter_part(new, part, self.log)
+        self._tell_of_part(own, new)
+        self.send()
         return True
 
     def at_rest(
@@ -226,28 +258,57 @@ class InPlaceUpdate:
         """Whoever asks for bodies gets them as they are now; what was touched before counts no more."""
         assembly, pipeline = self.assembly, self._pipeline
         used, before = assembly.used, (assembly.outdated, list(assembly.used.dofs), pipeline.detection.sharp.count)
-        own_before = own.dofs.count, own.vertices.count
+        places = own.dofs, own.vertices
+        counts = own.dofs.count, own.vertices.count
         told = assembly.current, list(used.vertices), list(used.faces_of)
 
         def back() -> None:
             assembly.outdated, used.dofs[:], pipeline.detection.sharp.count = before
             assembly.current, used.vertices[:], used.faces_of[:] = told
-            own.dofs.count, own.vertices.count = own_before
+            places[0].count, places[1].count = counts
 
         self.log.call(back)
-        used.dofs[:] = [int(count) for count in room.dof_counts_of_bodies]
+        used.dofs[:] = [int(count) for count in room.dof_counts_of_ranges]
         pipeline.detection.sharp.count = room.sharp_count
         room.tell_places(own)
         assembly.outdated = lambda: self._bodies_now()
         pipeline.detection.clear()
         pipeline.rows.live.zero_()
 
+    def _tell_of_part(self, own: CutBody, new: FoundPart) -> None:
+        """There is a body more: whoever asks for bodies gets it too."""
+        assembly, pipeline = self.assembly, self._pipeline
+        used, before, told = assembly.used, assembly.outdated, assembly.current
+        lists = [(values, list(values)) for values in (assembly.names, used.ranges, used.vertices, used.faces_of)]
+        of, number = own.numbers[new.of], own.numbers[new.part]
+        places = (own.dofs, new.vertices), (own.vertices, new.names)
+
+        def back() -> None:
+            assembly.outdated, assembly.current = before, told
+            for values, known in lists:
+                values[:] = known
+            for column, rows in places:
+                column.label(rows, of)
+
+        self.log.call(back)
+        for column, rows in places:
+            column.label(rows, number)
+        home = used.ranges[of]
+        assembly.names.append(own.name_of(new.part))
+        used.ranges.append(home)
+        used.vertices.append(np.zeros(0, np.int64))
+        used.faces_of.append(np.zeros(0, np.int64))
+        used.parted[home] = lambda body: own.dofs.rows_of(body, assembly.dof_base)
+        assembly.outdated = lambda: self._bodies_now()
+        pipeline.detection.clear()
+        pipeline.rows.live.zero_()
+
     def _bodies_now(self) -> tuple[Any, ...]:
         """All bodies as they are now; notes which rows are theirs."""
-        bodies, used = list(self.assembly.current), self.assembly.used
+        bodies, used = dict(enumerate(self.assembly.current)), self.assembly.used
         for number, (body, vertices, faces) in self.bodies_now().items():
             bodies[number], used.vertices[number], used.faces_of[number] = body, vertices, faces
-        return tuple(bodies)
+        return tuple(bodies[number] for number in range(len(self.assembly)))
 
     def bodies_now(self, but: CutBody | None = None) -> dict[int, tuple[Any, np.ndarray, np.ndarray]]:
         """By number what has been cut, as it is now, but for one: the body, its vertices, and its faces."""

@@ -15,13 +15,15 @@ from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental.cpu import dof_update, face_update, wall_update
 from tangere.soft.incremental.cpu.rest_walk import UNSURE, find_at_rest
 from tangere.soft.incremental.host_mirror import HostMirror
-from tangere.soft.incremental.undo_log import flat, host, write_log
-from tangere.soft.model.assembled_bodies import DofCoupling, struct_of
+from tangere.soft.incremental.part_labels import PartLabels
+from tangere.soft.incremental.undo_log import UndoLog, flat, host, write_log
+from tangere.soft.model.assembled_bodies import MOST_PARTS, DofCoupling, WholeBodies, struct_of
 from tangere.soft.model.material import lame_moduli
 from tangere.soft.safe_step.patch_layout import ears
 from tangere.soft.solver.cpu.dof_lanes import dof_lanes
 
 if TYPE_CHECKING:
+    from tangere.soft.cutting.connected_parts import FoundPart
     from tangere.soft.cutting.cut_body import CutBody
     from tangere.soft.step import StepPipeline
 
@@ -121,8 +123,11 @@ class SharedRoom:
             "slots": blank(_MOST_TOUCHED),
             "counts": ints([len(own) for own in assembly.used.vertices]),
             "rooms": ints(np.diff(assembly.vertex_base)),
+            "body": mirror.of(surface.body),
         }
         self.dof_columns = self._dof_columns()
+        self.whole = mirror.struct(WholeBodies, assembly.whole)
+        self.family = mirror.of(pipeline.rows.memory.bristles.family)
         self.wall_columns = self._wall_columns(vertices, faces, edges)
         self._freeing = PreparedLaunch(
             dof_update.free_blocks,
@@ -155,6 +160,7 @@ class SharedRoom:
             "blends": wp.zeros(_MOST_TOUCHED, dtype=wp.float64, device="cpu"),
             "counts": ints(used.dofs),
             "rooms": ints(np.diff(assembly.dof_base)),
+            "body": of(dofs.body),
             "touched": blank(_MOST_TOUCHED),
             "star": blank(dof_update.MOST_AROUND),
             "near": blank(dof_update.MOST_AROUND),
@@ -195,7 +201,7 @@ class SharedRoom:
         surface, detection, bristles = assembly.surface, pipeline.detection, pipeline.rows.memory.bristles
         sharp, contacts = detection.sharp, pipeline.initial_contacts
         known = np.zeros(vertices, int)
-        known[np.concatenate([assembly.vertex_rows(number) for number in range(len(assembly.current))])] = 1
+        known[np.concatenate([assembly.vertex_rows(number) for number in range(len(assembly))])] = 1
         columns: dict[str, Any] = {
             "numbers": blank(wall_update.NUMBERS),
             "x": self.dof_columns["x"],
@@ -210,7 +216,7 @@ class SharedRoom:
             "end": flat(of(pipeline.surface_end)),
             "traits": of(surface.traits),
             "given_traits": of(contacts.given_traits),
-            "vertex_base": ints(assembly.vertex_base),
+            "first_vertex": ints(np.resize(assembly.vertex_base[:-1], assembly.body_room)),
             "body": of(surface.body),
             "dof_limit": self.dof_columns["limit"],
             "distance": pipeline.options.distance,
@@ -263,6 +269,29 @@ class SharedRoom:
             self.mirror.send_rows(array, begin[k], end[k])
         return end
 
+    def enter_part(self, part: int, of: int, mass: float, surface: np.ndarray, log: UndoLog) -> None:
+        """A part has come off a body: what is known of each as a whole, and one of its surface vertices."""
+        used, whole, both = self.assembly.used, self.whole, np.array([part, of])
+        home, after = used.ranges[of], int(host(whole.following)[of])
+        left = float(host(whole.mass)[of]) - mass
+        for array, values in (
+            (whole.range, (home, home)),
+            (whole.place, (used.ranges.count(home), host(whole.place)[of])),
+            (whole.following, (after, part)),
+            (whole.mass, (mass, left)),
+            (whole.damping, host(whole.damping)[of]),
+            (whole.tool, (0, 0)),
+            (self.family, host(self.family)[of]),
+        ):
+            log.keep(array, both)[both] = values
+            self.mirror.note_rows(array, both, log)
+        firsts, bodies = self.wall_columns["first_vertex"], host(self.wall_columns["body"])
+        first = int(host(firsts)[of])
+        if bodies[first] != of:
+            begin, end = self.assembly.vertex_base[home : home + 2]
+            first = int(begin + np.argmax(bodies[begin:end] == of))
+        log.keep(firsts, both)[both] = surface[0], first
+
     def free(self, blocks: np.ndarray) -> None:
         """These blocks of rows may be used again."""
         if len(blocks):
@@ -282,10 +311,10 @@ class BodyRoom:
         self.write_log = write_log(_NOTES)
         self.asking: PreparedLaunch | None = None
         self._names = own.numbers.copy()
-        parts = max(own.numbers) + 1
+        parts = max(own.numbers) + 1 + MOST_PARTS
         bodies, first_dof, first_vertex = (np.zeros(parts, int) for _ in range(3))
         for part, number in own.numbers.items():
-            bodies[part] = number
+            bodies[part] = number  # and its range: nothing has come off it since
             first_dof[part], first_vertex[part] = assembly.dof_base[number], assembly.vertex_base[number]
         mu, lam = lame_moduli(given)
         vertex_room, name_room = self.complex_arrays.vertex_room, self.store.vertex_room
@@ -303,7 +332,8 @@ class BodyRoom:
             known=ints([len(rows)]),
             row_of=ints(row_of),
             base=ints(first_dof),
-            body_of=ints(bodies),
+            number_of=ints(bodies),
+            range_of=ints(bodies),
             vertex_stamp=blank(vertex_room),
             simplex_stamp=blank(self.complex_arrays.simplex_room),
             mu=mu,
@@ -326,7 +356,8 @@ class BodyRoom:
             vertex_row=ints(vertex_row),
             face_row=ints(face_row),
             base=ints(first_vertex),
-            body_of=ints(bodies),
+            number_of=ints(bodies),
+            range_of=ints(bodies),
             vertex_stamp=blank(name_room),
         )
         limits, alive = pipeline.initial_contacts.limits.numpy(), own.surface.dofs >= 0
@@ -352,18 +383,21 @@ class BodyRoom:
 
         d, f, w = self.dofs, self.faces, self.walls
         ints_of_dofs = "row_of free near_ranges part_ranges lane_of colour_of fill colour_ranges table lane_dofs counts"
-        ints_of_dofs += " known swept"
+        ints_of_dofs += " known swept body"
         values_of_dofs = "x v mass diagonal limit inertia plain_inertia"
         self.dof_arrays = views(d, *ints_of_dofs.split()), views(d, *values_of_dofs.split())
         of_faces = "numbers vertex_row face_row counts faces ranges at at_room items order last lanes place_of"
         of_faces += " face_edges ends edge_face vertex_face ear_of edge_features edge_ranges vertex_features"
-        of_faces += " vertex_ranges free_faces free_edges sharp_of slot_of known"
+        of_faces += " vertex_ranges free_faces free_edges sharp_of slot_of known body"
         self.face_arrays = views(f, *of_faces.split()), []
         of_walls = "numbers heads following hash_of carriers traits given_traits sharp_ends items order last place_of"
         of_walls = [*views(w, *of_walls.split(), "free_list"), f.sharp_of.numpy(), w.partner.numpy()]
-        of_walls += [*views(f, "free_edges", "numbers"), w.elsewhere.numpy()]
+        of_walls += [*views(f, "free_edges", "numbers"), *views(w, "elsewhere", "known")]
         values_of_walls = "weights rest contact_mass contact_area limits start end strain bristle_limit"
         self.wall_arrays = of_walls, views(w, *values_of_walls.split())
+        bristles, rows = pipeline.rows.memory.bristles, {"row_of": d.row_of, "vertex_row": f.vertex_row}
+        rows |= {"mass": d.mass, "free": d.free, "dof_body": d.body, "surface_body": f.body}
+        self.labels = PartLabels(mirror, rows, (w.elsewhere, bristles.elsewhere))
         #: Of these lists, which array that is sent each one is.
         self.sent = [
             tuple(map(mirror.numbers, arrays)) for arrays in (self.dof_arrays, self.face_arrays, self.wall_arrays)
@@ -419,6 +453,20 @@ class BodyRoom:
             and own.numbers == self._names
         )
 
+    def has_room_for(self, part: int) -> bool:
+        """Whether there is room for a part of this number."""
+        return part < len(host(self.dofs.range_of))
+
+    def enter_part(self, new: FoundPart, number: int, log: UndoLog) -> None:
+        """A part has come off, and is the body of this number."""
+        part, of = [new.part], new.of
+        for room in (self.dofs, self.faces):
+            log.keep(room.number_of, part)[part] = number
+            for array in (room.range_of, room.base):
+                log.keep(array, part)[part] = host(array)[of]
+        self._names[new.part] = number
+        log.call(lambda: self._names.__delitem__(new.part))
+
     def set_input(self, own: CutBody, changes: list[Any], opened: np.ndarray) -> bool:
         """Tell the kernels what has changed; False if it is more than they have room for."""
         changed = changes[0].changed if len(changes) == 1 else np.unique(np.concatenate([c.changed for c in changes]))
@@ -452,8 +500,8 @@ class BodyRoom:
         return host(columns["touched_clusters"])[: host(columns["found"])[int(face_update.CLUSTERS)]].copy()
 
     @property
-    def dof_counts_of_bodies(self) -> np.ndarray:
-        """(b,) dofs of each body."""
+    def dof_counts_of_ranges(self) -> np.ndarray:
+        """(r,) dofs in each range."""
         return host(self._shared.dof_columns["counts"])
 
     @property
@@ -470,16 +518,17 @@ class BodyRoom:
         """Where new rows of the complex, and of the cut surface, are in the arrays of the simulation."""
         assembly = self._pipeline.assembly
         rows = host(self.dofs.row_of)[own.dofs.count : own.complex.counts[1]]
-        own.dofs.append(rows, assembly.dof_base)
+        own.dofs.append(rows, assembly.dof_base, host(self.dofs.body))
         names = host(self.faces.vertex_row)[own.vertices.count : int(host(self.faces.known)[0])]
-        own.vertices.append(names, assembly.vertex_base)
+        own.vertices.append(names, assembly.vertex_base, host(self.faces.body))
 
     def bodies_now(self) -> list[tuple[int, Any, np.ndarray, np.ndarray]]:
         """Bodies by numbers, and their rows: vertices counted from the first of the body, and faces."""
         own, assembly, found = self._own, self._pipeline.assembly, []
         vertex_row, face_row = host(self.faces.vertex_row), host(self.faces.face_row)
         for number, body, names, slots in own.shapes(own.fixed):
-            found.append((number, body, vertex_row[names] - assembly.vertex_base[number], face_row[slots]))
+            begin = assembly.vertex_base[assembly.used.ranges[number]]
+            found.append((number, body, vertex_row[names] - begin, face_row[slots]))
         return found
 
 

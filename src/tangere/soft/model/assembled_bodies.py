@@ -136,16 +136,26 @@ class AssembledBodies:
     @property
     def dof_rows(self) -> np.ndarray | slice:
         """The dofs that there are, in arrays with room for more."""
-        return _live(self.dof_base, [np.arange(count) for count in self.used.dofs])
+        if self.used.ranges == list(range(len(self.used.dofs))):
+            return _live(self.dof_base, [np.arange(count) for count in self.used.dofs])
+        every = np.arange(self.dof_base[-1])
+        return np.concatenate([every[self.dofs_of(body)] for body in range(len(self))])
 
     def inertia(self, dt: float) -> np.ndarray:
         """What holds each dof at its free motion in a step of this length [kg/s^2]: m (1 + c dt) / dt^2, damping c."""
         return self.dofs.mass.numpy() * (1.0 / dt**2 + self.dofs.damping.numpy() / dt)
 
+    def dofs_of(self, body: int) -> np.ndarray | slice:
+        """The dofs of a body, in arrays with room for more."""
+        own = self.used.ranges[body]
+        if self.used.ranges.count(own) > 1:
+            return self.used.parted[own](body)
+        return slice(int(self.dof_base[own]), int(self.dof_base[own]) + self.used.dofs[own])
+
     def vertex_rows(self, body: int) -> np.ndarray:
         """The surface vertices of a body, in arrays with room for more."""
         _ = self.bodies
-        return self.vertex_base[body] + self.used.vertices[body]
+        return self.vertex_base[self.used.ranges[body]] + self.used.vertices[body]
 
     def face_rows(self, body: int) -> np.ndarray:
         """The surface triangles of a body, rising with its own numbers or not."""
@@ -231,6 +241,8 @@ class AssembledBodies:
                 faces=len(whole.faces),
                 faces_at=len(around.indices),
                 **lengths,
+                ranges=list(range(len(bodies))),
+                parted={},
             ),
             names=[str(body.name) for body in bodies],
         )
@@ -240,13 +252,15 @@ class AssembledBodies:
 class UsedRoom:
     """How much of the arrays is in use."""
 
-    dofs: list[int]  #: of each body
-    vertices: list[np.ndarray]  #: of each body, from the first of its places
+    dofs: list[int]  #: of each range
+    vertices: list[np.ndarray]  #: of each body, from the first of its range
     faces_of: list[np.ndarray]  #: of each body
     faces: int
     faces_at: int
     neighbours: int
     elements: int
+    ranges: list[int]  #: which each body has rows in
+    parted: dict[int, Callable[[int], np.ndarray]]  #: by range: the dofs of one of its bodies, where there are several
 
 
 def _whole_bodies(bodies: Sequence[Body], base: np.ndarray, room: int, device: wp.Device) -> WholeBodies:

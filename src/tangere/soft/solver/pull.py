@@ -9,7 +9,7 @@ Known as: a mouse spring, implicit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import warp as wp
@@ -31,13 +31,19 @@ class Pull:
         device = assembly.device
         self._assembly, self._islands, self._inertia = assembly, islands, inertia
         self.plain_inertia = wp.clone(inertia)
-        self._anchored = islands.anchored.numpy().copy()
+        self._held = islands.anchored.numpy() == 1  # (b,) has vertices that are fixed
+        self._pushed, self._pulled = np.zeros(len(self._held), bool), -1  # (b,) from outside; the body that is pulled
         self._vertex = wp.zeros(1, dtype=wp.int32, device=device)
         self._target = wp.zeros(1, dtype=wp.vec3d, device=device)
         self._stiffness = wp.zeros(1, dtype=wp.float64, device=device)
         spring = [self._vertex, self._target, self._stiffness]
         carried = [assembly.surface, assembly.dofs, start, self.plain_inertia]
         self._apply = PreparedLaunch(_apply, [*spring, *carried, y, inertia], device, serial=True)
+
+    @property
+    def vertex(self) -> int:
+        """The surface vertex that is pulled, as the simulation counts them; -1 for none."""
+        return -1 if self._pulled < 0 else int(self._vertex.numpy()[0])
 
     def attach(self, body: int, vertex: int, to: Sequence[float], stiffness: float | None) -> None:
         """Pull a vertex of a body's surface towards a point; see `SimulatedBody.pull`."""
@@ -56,14 +62,13 @@ class Pull:
         self._vertex.fill_(int(self._assembly.vertex_rows(body)[vertex]))
         self._target.fill_(wp.vec3d(*target))
         self._stiffness.fill_(positive(stiffness, "stiffness"))
-        anchored = self._anchored.copy()
-        anchored[body] = 1  # its island has a push from outside: its momentum is not known in advance
-        self._islands.anchored.assign(anchored)
+        self._pulled = body
+        self._tell_islands()
 
     def take_over(self, before: Pull, sources: np.ndarray) -> None:
         """Bodies have been cut: pull the vertex that was pulled before; `sources` are what vertices were then."""
         old, bodies = before._assembly.surface.body.numpy(), self._assembly.surface.body.numpy()
-        for body in np.flatnonzero(before._anchored):
+        for body in np.flatnonzero(before._pushed):
             for piece in np.unique(bodies[(sources >= 0) & (old[np.maximum(sources, 0)] == body)]):
                 self.anchor(int(piece))
         stiffness = float(before._stiffness.numpy()[0])
@@ -77,16 +82,43 @@ class Pull:
         """Pull nothing."""
         self._stiffness.zero_()
         wp.copy(self._inertia, self.plain_inertia)
-        self._islands.anchored.assign(self._anchored)
+        self._pulled = -1
+        self._tell_islands()
 
     def anchor(self, body: int, *, on: bool = True) -> None:
         """From now on something else pushes a body from outside, or no more: its momentum is not known in advance."""
-        wanted = int(on or self._assembly.current[body].fixed.any())
-        if self._anchored[body] != wanted:
-            self._anchored[body] = wanted
-            anchored = self._islands.anchored.numpy().copy()
-            anchored[body] = wanted
-            self._islands.anchored.assign(anchored)
+        if self._pushed[body] != on:
+            self._pushed[body] = on
+            self._tell_islands()
+
+    def part_off(self, part: int, of: int, held: tuple[bool, bool], has_vertex: bool) -> Callable[[], None]:
+        """A part has come off a body; says how to take that back.
+
+        Args:
+            held: whether anything of the part, and of what is left, is fixed.
+            has_vertex: whether `vertex` is the part's.
+        """
+        before = self._held.copy(), self._pushed.copy(), self._pulled
+
+        def back() -> None:
+            self._held[:], self._pushed[:], self._pulled = before
+            self._tell_islands()
+
+        self._held[[part, of]], self._pushed[part] = held, self._pushed[of]
+        if self._pulled == of and has_vertex:
+            self._pulled = part
+        self._tell_islands()
+        return back
+
+    def _tell_islands(self) -> None:
+        """The momentum of what is held, or pushed from outside, is not known in advance."""
+        anchored = self._held | self._pushed
+        if self._pulled >= 0:
+            anchored[self._pulled] = True
+        if self._islands.device.is_cpu:
+            self._islands.anchored.numpy()[:] = anchored
+        else:
+            self._islands.anchored.assign(anchored.astype(np.int32))
 
     def set_inertia(self, inertia: np.ndarray) -> None:
         """That of steps of another length."""

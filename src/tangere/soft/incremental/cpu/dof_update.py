@@ -45,7 +45,7 @@ MOST_ROWS = 128
 ROW_OF, FREE, NEAR_RANGES, PART_RANGES, LANE_OF, COLOUR_OF, FILL, COLOUR_RANGES, TABLE, LANE_DOFS, DOF_COUNTS = (
     wp.constant(k) for k in range(11)
 )
-KNOWN, SWEPT = (wp.constant(11 + k) for k in range(2))
+KNOWN, SWEPT, BODY = (wp.constant(11 + k) for k in range(3))
 #: The same for floating-point numbers.
 X, V, MASS, DIAGONAL, LIMIT, INERTIA, PLAIN_INERTIA = (wp.constant(k) for k in range(7))
 
@@ -63,10 +63,12 @@ class DofRoom:
     blended: wp.array[wp.vec3i]  #: vertices that are between two others now
     blends: wp.array[wp.float64]
     row_of: wp.array[int]  #: by vertex of the complex: its dof
-    base: wp.array[int]  #: by part: the first dof of its body
-    body_of: wp.array[int]  #: by part: its body
-    counts: wp.array[int]  #: by body: dofs in use
-    rooms: wp.array[int]  #: by body: dofs there is room for
+    base: wp.array[int]  #: by part: the first dof of its range
+    number_of: wp.array[int]  #: by part: its body
+    range_of: wp.array[int]  #: by part: the range of the arrays that it has rows in
+    body: wp.array[int]  #: by dof
+    counts: wp.array[int]  #: by range: dofs in use
+    rooms: wp.array[int]  #: by range: dofs there is room for
     touched: wp.array[int]  #: vertices of changed simplices
     vertex_stamp: wp.array[int]
     simplex_stamp: wp.array[int]
@@ -148,14 +150,15 @@ def place_dofs(first: int, changed: wp.array[int], c: ComplexArrays, d: DofRoom,
     d.numbers[TOUCHED] = 0
     for v in range(d.known[0], c.numbers[VERTICES]):
         part = c.part[c.simplex_at[v]]
-        body = d.body_of[part]
-        count = d.counts[body]
-        if count >= d.rooms[body]:
+        own = d.range_of[part]
+        count = d.counts[own]
+        if count >= d.rooms[own]:
             log.numbers[FULL] = 1
             return
-        put(log, DOF_COUNTS, d.counts, body, count + 1)
+        put(log, DOF_COUNTS, d.counts, own, count + 1)
         row = d.base[part] + count
         put(log, ROW_OF, d.row_of, v, row)
+        put(log, BODY, d.body, row, d.number_of[part])
         put(log, FREE, d.free, row, 1)
         put_value(log, LIMIT, d.limit, row, wp.float64(wp.inf))
     for i in range(changed[1]):

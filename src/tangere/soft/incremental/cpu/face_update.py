@@ -40,7 +40,7 @@ COUNTS, VERTEX_ROW, FACE_ROW, VERTEX_COUNTS, CORNERS, FACE_RANGES, AT, AT_ROOM, 
 FACE_EDGES, ENDS, EDGE_FACE, VERTEX_FACE, EAR_OF, EDGE_FEATURES, EDGE_RANGES, VERTEX_FEATURES, VERTEX_RANGES = (
     wp.constant(13 + k) for k in range(9)
 )
-FREE_FACE_LIST, FREE_EDGE_LIST, SHARP_OF, SLOT_OF, KNOWN = (wp.constant(22 + k) for k in range(5))
+FREE_FACE_LIST, FREE_EDGE_LIST, SHARP_OF, SLOT_OF, KNOWN, BODY = (wp.constant(22 + k) for k in range(6))
 
 
 @wp.struct
@@ -55,10 +55,12 @@ class FaceRoom:
     vertex_row: wp.array[int]  #: by vertex of the cut surface: the one of the simulation, or -1
     face_row: wp.array[int]  #: by triangle of the cut surface
     slot_of: wp.array[int]  #: by face: the triangle of the cut surface
-    base: wp.array[int]  #: by part: the first vertex of its body
-    body_of: wp.array[int]  #: by part
-    counts: wp.array[int]  #: by body: vertices in use
-    rooms: wp.array[int]  #: by body: vertices there is room for
+    base: wp.array[int]  #: by part: the first vertex of its range
+    number_of: wp.array[int]  #: by part: its body
+    range_of: wp.array[int]  #: by part: the range of the arrays that it has rows in
+    body: wp.array[int]  #: by vertex of the simulation
+    counts: wp.array[int]  #: by range: vertices in use
+    rooms: wp.array[int]  #: by range: vertices there is room for
     faces: wp.array[int]
     ranges: wp.array[int]  #: of `at`, by vertex
     at: wp.array[int]  #: faces at vertices
@@ -365,13 +367,14 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
     for name in range(r.known[0], s.numbers[SURFACE_VERTICES]):
         if s.store[s.dofs + name] >= 0:
             part = c.part[s.store[s.owners + s.store[s.places + name] / 3] >> 2]
-            body = r.body_of[part]
-            n = r.counts[body]
-            if n >= r.rooms[body]:
+            own = r.range_of[part]
+            n = r.counts[own]
+            if n >= r.rooms[own]:
                 log.numbers[FULL] = 1
                 return
-            put(log, VERTEX_COUNTS, r.counts, body, n + 1)
+            put(log, VERTEX_COUNTS, r.counts, own, n + 1)
             put(log, VERTEX_ROW, r.vertex_row, name, r.base[part] + n)
+            put(log, BODY, r.body, r.base[part] + n, r.number_of[part])
     # which faces have other corners; what they own is loose, and their lists are those of before
     for i in range(count[0]):
         slot = r.slots[i]

@@ -45,7 +45,7 @@ NUMBERS = 7
 COUNTS, HEADS, FOLLOWING, HASH_OF, CARRIERS, TRAITS, GIVEN_TRAITS, SHARP_ENDS, ITEMS, ORDER, LAST, PLACE_OF = (
     wp.constant(k) for k in range(12)
 )
-FREE_LIST, SHARP_OF, PARTNER, FREE_EDGE_LIST, FACE_COUNTS, ELSEWHERE = (wp.constant(12 + k) for k in range(6))
+FREE_LIST, SHARP_OF, PARTNER, FREE_EDGE_LIST, FACE_COUNTS, ELSEWHERE, KNOWN = (wp.constant(12 + k) for k in range(7))
 #: The same for floating-point numbers.
 WEIGHTS, REST, CONTACT_MASS, CONTACT_AREA, LIMITS, START, END, STRAIN, LIMIT = (wp.constant(k) for k in range(9))
 
@@ -71,7 +71,7 @@ class WallRoom:
     end: wp.array[wp.float64]
     traits: wp.array[int]
     given_traits: wp.array[int]
-    vertex_base: wp.array[int]  #: by body
+    first_vertex: wp.array[int]  #: by body: one of its surface vertices
     body: wp.array[int]  #: by surface vertex of the simulation
     dof_limit: wp.array[wp.float64]
     inset: wp.array[int]  #: by surface vertex: how it is inset, of `INSETS`
@@ -320,8 +320,8 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
         put_vector(log, REST, w.rest, row, rest)
         put_vector(log, START, w.start, row, here)
         put_vector(log, END, w.end, row, here)
-        closed = w.traits[w.vertex_base[w.body[row]]] & CLOSED
-        given_closed = w.given_traits[w.vertex_base[w.body[row]]] & CLOSED
+        closed = w.traits[w.first_vertex[w.body[row]]] & CLOSED
+        given_closed = w.given_traits[w.first_vertex[w.body[row]]] & CLOSED
         bits = int(w.traits[row] & SMOOTH)
         if not moves:
             bits = bits | STILL
@@ -338,7 +338,7 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                 put_value(log, LIMIT, w.bristle_limit, 2 * row + side, zero)
                 put_vector(log, STRAIN, w.strain, 2 * row + side, wp.vec3d())
         r.opened[name] = 0
-        w.known[row] = 1
+        put(log, KNOWN, w.known, row, 1)
 
 
 @wp.kernel
