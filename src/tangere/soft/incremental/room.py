@@ -122,6 +122,12 @@ class SharedRoom:
             "counts": ints([len(own) for own in assembly.used.vertices]),
             "rooms": ints(np.diff(assembly.vertex_base)),
         }
+        certificates, at_clusters = patches.certificates, patches.patches_at_clusters
+        clearances = [mirror.of(array) for array in certificates.clearances]
+        #: Where the patches of each cluster begin, these, and what says that one need not be searched.
+        self.certificates = [ints(at_clusters.offsets), ints(at_clusters.entries), mirror.of(certificates.certified)]
+        self.certificates += [clearances[0], clearances[-1]]
+        self.certificate_arrays = [host(self.certificates[2])], [host(array) for array in clearances]
         self.dof_columns = self._dof_columns()
         self.wall_columns = self._wall_columns(vertices, faces, edges)
         self._freeing = PreparedLaunch(
@@ -365,9 +371,8 @@ class BodyRoom:
         values_of_walls = "weights rest contact_mass contact_area limits start end strain bristle_limit"
         self.wall_arrays = of_walls, views(w, *values_of_walls.split())
         #: Of these lists, which array that is sent each one is.
-        self.sent = [
-            tuple(map(mirror.numbers, arrays)) for arrays in (self.dof_arrays, self.face_arrays, self.wall_arrays)
-        ]
+        written = self.dof_arrays, self.face_arrays, self.wall_arrays, shared.certificate_arrays
+        self.sent = [tuple(map(mirror.numbers, arrays)) for arrays in written]
 
     def _face_rows(self, vertex_row: np.ndarray) -> np.ndarray:
         """By triangle of the cut surface the face of the simulation that has the same corners."""
