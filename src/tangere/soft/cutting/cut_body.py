@@ -153,6 +153,7 @@ class CutBody:
         self.vertices = Places(np.full(len(at), number), place)
         self._strokes: dict[int, Stroke] = {}
         self._insets = np.zeros(len(at), np.int32)  # how surface vertices are inset, see `wall_inset`
+        self._inset_otherwise = False  # whether one of them ever was not 0
         self._past_insets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._looked_at: list[np.ndarray] = []
 
@@ -301,6 +302,9 @@ class CutBody:
 
     def set_insets(self, inset: int, *, everywhere: bool = False) -> None:
         """Walls that may have changed, or all, are inset like this, of `INSETS`."""
+        if inset == 0 and not self._inset_otherwise:
+            return
+        self._inset_otherwise = True
         if self.surface is None or everywhere:
             names = np.arange(len(self.surface_dofs))
             most = len(names)

@@ -67,7 +67,7 @@ class Cuts:
         """The edge of a blade goes on through a body, from one polyline to another (k, 3) [m]."""
         begin, stop = checked_blade(start, end)
         frame = self._pipeline.patches.frame
-        far = max(float(np.abs(line - frame.origin).max()) for line in (begin, stop))
+        far = float(np.abs(np.concatenate([begin, stop]) - frame.origin).max())
         if far * frame.scale > _FARTHEST:
             raise InputError(f"cut: a point of the blade is {far:.3g} m away from where the bodies began")
         own, part = self.find(number)
@@ -341,11 +341,10 @@ def checked_blade(start: Arrays, end: Arrays) -> tuple[np.ndarray, np.ndarray]:
     begin, stop = to_numpy(start, "cut: start"), to_numpy(end, "cut: end")
     if begin.ndim != 2 or begin.shape[1:] != (3,) or len(begin) < 2 or begin.shape != stop.shape:
         raise InputError(f"cut: start and end are polylines (k, 3), k at least 2, not {begin.shape} and {stop.shape}")
-    lines = np.array([begin, stop])
-    if not np.isfinite(lines).all():
+    if not np.isfinite(begin.sum() + stop.sum()) and not (np.isfinite(begin).all() and np.isfinite(stop).all()):
         raise InputError("cut: a point of the blade is not finite")
-    for which, line in (("start", lines[0]), ("end", lines[1])):
-        if (line == line[0]).all():
+    for which, line in (("start", begin), ("end", stop)):
+        if line[0].tolist() == line[-1].tolist() and (line == line[0]).all():
             raise InputError(f"cut: the blade has no length at its {which}")
     return begin, stop
 

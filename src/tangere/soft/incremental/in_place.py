@@ -235,23 +235,21 @@ class InPlaceUpdate:
         ]
         prepared(wall_update.note_places, complex_, store, faces, walls, log).run()
         host(log.numbers)[:] = 0
-        return room, [(of_dofs, room.dof_arrays), (of_faces, room.face_arrays), (of_walls, room.wall_arrays)]
+        of_patches = [prepared(face_update.forget_certificates, *shared.certificates, faces, log)]
+        written = room.dof_arrays, room.face_arrays, room.wall_arrays, shared.certificate_arrays
+        return room, list(zip((of_dofs, of_faces, of_walls, of_patches), written, strict=True))
 
     def _forget_certificates(self, room: BodyRoom) -> None:
-        """Patches that have a cluster with other faces, of their own or around them, are searched from now on."""
+        """Patches that have a cluster with other faces, of their own or around them, are searched from now on.
+
+        Their certificates are gone by now (`forget_certificates`).
+        """
         patches = self._pipeline.patches
-        clusters = room.touched_clusters
-        found = patches.patches_at(clusters)
-        certificates = patches.certificates
-        for array in (*certificates.clearances, certificates.certified):
-            copy = self._mirror.of(array)
-            self.log.keep(copy, found)[found] = 0
-            self._mirror.note_rows(copy, found, self.log)
         if patches.per_feature:
             return
         added = patches.changes.added
         length = len(added)
-        added.append(clusters)
+        added.append(room.touched_clusters)
         self.log.call(lambda: added.__delitem__(slice(length, None)))
 
     def _tell(self, own: CutBody, room: BodyRoom) -> None:

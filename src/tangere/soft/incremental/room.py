@@ -125,6 +125,12 @@ class SharedRoom:
             "rooms": ints(np.diff(assembly.vertex_base)),
             "body": mirror.of(surface.body),
         }
+        certificates, at_clusters = patches.certificates, patches.patches_at_clusters
+        clearances = [mirror.of(array) for array in certificates.clearances]
+        #: Where the patches of each cluster begin, these, and what says that one need not be searched.
+        self.certificates = [ints(at_clusters.offsets), ints(at_clusters.entries), mirror.of(certificates.certified)]
+        self.certificates += [clearances[0], clearances[-1]]
+        self.certificate_arrays = [host(self.certificates[2])], [host(array) for array in clearances]
         self.dof_columns = self._dof_columns()
         self.whole = mirror.struct(WholeBodies, assembly.whole)
         self.family = mirror.of(pipeline.rows.memory.bristles.family)
@@ -399,9 +405,8 @@ class BodyRoom:
         rows |= {"mass": d.mass, "free": d.free, "dof_body": d.body, "surface_body": f.body}
         self.labels = PartLabels(mirror, rows, (w.elsewhere, bristles.elsewhere))
         #: Of these lists, which array that is sent each one is.
-        self.sent = [
-            tuple(map(mirror.numbers, arrays)) for arrays in (self.dof_arrays, self.face_arrays, self.wall_arrays)
-        ]
+        written = self.dof_arrays, self.face_arrays, self.wall_arrays, shared.certificate_arrays
+        self.sent = [tuple(map(mirror.numbers, arrays)) for arrays in written]
 
     def _face_rows(self, vertex_row: np.ndarray) -> np.ndarray:
         """By triangle of the cut surface the face of the simulation that has the same corners."""

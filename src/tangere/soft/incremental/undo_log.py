@@ -39,15 +39,20 @@ class WriteLog:
 @wp.func
 def put(log: WriteLog, name: int, array: wp.array[int], place: int, value: int):
     """Write a number, and note what was there."""
-    before = array[place]
-    if before != value:
-        n = log.numbers[NOTES]
-        if n < log.notes.shape[0]:
-            log.notes[n] = wp.vec3i(name, place, before)
-            log.numbers[NOTES] = n + 1
-            array[place] = value
-        else:
-            log.numbers[FULL] = 1
+    if array[place] != value:
+        put_anyway(log, name, array, place, value)
+
+
+@wp.func
+def put_anyway(log: WriteLog, name: int, array: wp.array[int], place: int, value: int):
+    """The same where it may be there already: on a device it may be another one by now."""
+    n = log.numbers[NOTES]
+    if n < log.notes.shape[0]:
+        log.notes[n] = wp.vec3i(name, place, array[place])
+        log.numbers[NOTES] = n + 1
+        array[place] = value
+    else:
+        log.numbers[FULL] = 1
 
 
 @wp.func

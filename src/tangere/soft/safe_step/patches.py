@@ -123,12 +123,9 @@ class Patches:
         bvh8 = self._bvh8_static.fit(boxes.nodes, self.changes.all.child_masks)
         return FittedTree(vertices, boxes, certified, self._all, self._everywhere, self._all, bvh8)
 
-    def patches_at(self, clusters: np.ndarray) -> np.ndarray:
-        """(k,) the patches that have one of these clusters, or have it around them, some more than once."""
-        return self._patches_at_clusters.of(clusters)
-
     @cached_property
-    def _patches_at_clusters(self) -> EntriesByKey:
+    def patches_at_clusters(self) -> EntriesByKey:
+        """By cluster the patches that have it, or have it around them."""
         return patches_at_clusters(self.lists, len(self.tree.clusters))
 
     def fit_here(self, positions: wp.array) -> None:

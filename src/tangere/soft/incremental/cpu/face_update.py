@@ -20,7 +20,7 @@ from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import ComplexArrays
 from tangere.soft.cutting.cut_surface import VERTICES as SURFACE_VERTICES
 from tangere.soft.cutting.cut_surface import SurfaceStore
-from tangere.soft.incremental.undo_log import FULL, WriteLog, put
+from tangere.soft.incremental.undo_log import FULL, WriteLog, put, put_anyway, put_value
 from tangere.soft.safe_step.patch_layout import EDGES_OF_CLUSTER, VERTICES_OF_CLUSTER
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
@@ -498,3 +498,31 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
     for i in range(r.found[CLUSTERS]):
         list_cluster(r, log, r.touched_clusters[i])
     put(log, KNOWN, r.known, 0, s.numbers[SURFACE_VERTICES])
+
+
+@wp.kernel
+def forget_certificates(
+    first: int,
+    offsets: wp.array[int],
+    patches: wp.array[int],
+    certified: wp.array[int],
+    clearance: wp.array[wp.float64],
+    other_clearance: wp.array[wp.float64],
+    r: FaceRoom,
+    log: WriteLog,
+):
+    """Patches that have a cluster with other faces, of their own or around them, have no clearance (one thread).
+
+    Args:
+        offsets, patches: by cluster the patches that have it.
+    """
+    zero = wp.float64(0.0)
+    for i in range(r.found[CLUSTERS]):
+        k = r.touched_clusters[i]
+        for e in range(offsets[k], offsets[k + 1]):
+            p = patches[e]
+            put_anyway(log, 0, certified, p, 0)
+            if clearance[p] != zero:
+                put_value(log, 0, clearance, p, zero)
+            if other_clearance[p] != zero:
+                put_value(log, 1, other_clearance, p, zero)

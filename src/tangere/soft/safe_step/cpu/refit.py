@@ -112,13 +112,13 @@ class EntriesByKey:
 
     def __init__(self, keys: np.ndarray, entries: np.ndarray, count: int) -> None:
         order = np.argsort(keys, kind="stable")
-        self._entries = entries[order]
-        self._offsets = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=count))])
+        self.entries = entries[order]
+        self.offsets = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=count))])
 
     def of(self, keys: np.ndarray) -> np.ndarray:
         """All entries of these keys."""
-        begin, size = self._offsets[keys], self._offsets[keys + 1] - self._offsets[keys]
-        return self._entries[np.repeat(begin - np.cumsum(size) + size, size) + np.arange(size.sum())]
+        begin, size = self.offsets[keys], self.offsets[keys + 1] - self.offsets[keys]
+        return self.entries[np.repeat(begin - np.cumsum(size) + size, size) + np.arange(size.sum())]
 
 
 def patches_at_clusters(lists: PatchLists, clusters: int) -> EntriesByKey:
