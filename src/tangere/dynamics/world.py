@@ -34,6 +34,7 @@ from tangere.dynamics.stepping.options import WorldOptions
 from tangere.dynamics.stepping.report import WorldTruncation
 from tangere.dynamics.stepping.step import WorldStep
 from tangere.dynamics.validation import (
+    SECURITY_PART,
     checked_bodies,
     checked_checkpoint,
     checked_pairs,
@@ -128,6 +129,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             three_numbers(gravity, "gravity"),
             chosen if separation is None else positive(separation, "separation"),
             chosen,
+            chosen / SECURITY_PART,
             order,
             chosen_sweeps(bodies) if sweeps is None else whole(sweeps, "sweeps"),
             yes_or_no(second_order, "second_order"),

@@ -39,7 +39,7 @@ from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impac
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import PairLimits, add_motion, find_reach
 from tangere.dynamics.stepping.jams import Jams
-from tangere.dynamics.stepping.options import FASTEST, WorldOptions
+from tangere.dynamics.stepping.options import FASTEST, GOOD, WorldOptions
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import SLOW, Sleepers
 from tangere.dynamics.stepping.stalls import StalledMotors
@@ -133,13 +133,13 @@ class WorldStep:
         self.joints = JointRows(
             bodies, self.table, self.state, self.free, self.motion, self.part, self.solved, self.distances.dt, device
         )
-        self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
-        self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
+        about: dict[str, Any] = {"device": device, "sweeps": options.sweeps, "threads": options.threads}
+        about |= {"tolerance": options.tolerance, "good": GOOD * options.tolerance}
+        self.solver, self._placer = Solver(**about), Solver(**about)
         self._motors = StalledMotors(self.solver, self.rows, self.joints, self.solved, self.table.radius.numpy())
         self._strayed = False  #: whether the motion left joints far open
         self._closing = JointClosing(
-            Solver(device=device, sweeps=options.sweeps, threads=options.threads), self.table, self.solved,
-            self.rows, self.joints, self.motion, self.distances.dt, device,
+            Solver(**about), self.table, self.solved, self.rows, self.joints, self.motion, self.distances.dt, device,
         )  # fmt: skip
         self.bouncing = bool(surfaces.restitution.max() > 0.0)
         self._flights = Flights(
