@@ -303,7 +303,8 @@ class WorldStep:
             self.tally.solved_again += 1
             self.solver.thorough = number > QUICK_ROUNDS
             if number >= PLACEMENT_ROUNDS:  # all others are moved as before: without it they would be hit
-                hits.clear_bodies(self.placement.velocity)
+                island = self.solver.islands.arrays.number.numpy()[: len(self.bodies)]
+                hits.clear_bodies(self.placement.velocity, island)
             self._solve(with_placement=number < PLACEMENT_ROUNDS, since=known)
             hits = self._ask(self._walk.begin(struck=hits.pairs), changed=True)
         self.solver.thorough = False
