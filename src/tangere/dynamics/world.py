@@ -410,6 +410,12 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         kinds = ("hinge", "slider")
         return {joint.name: float(values[k]) for k, joint in enumerate(self.joints) if joint.kind in kinds}
 
+    @property
+    def work(self) -> dict[str, float]:
+        """What the motor of each hinge and slider has done since the world was made or loaded [J], by name."""
+        with self._step.lock:
+            return {name: float(self._step.joints.work[self._joint_number(name)]) for name in self.coordinates}
+
     def _joint_number(self, name: str) -> int:
         for k, joint in enumerate(self.joints):
             if joint.name == name:

@@ -352,6 +352,8 @@ class WorldStep:
         self._move.run()
         if self.options.order == 2:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
+        seconds = None if self.options.order == 2 else self.length
+        self.joints.count_work(self._before.velocity, self.state.velocity, seconds)
         self.rows.keep()
         self.tally.joints(self.joints.keep(), self.joints.stalled)
         for velocity in (self.state.velocity, self.free):
