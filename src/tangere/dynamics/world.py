@@ -34,6 +34,7 @@ from tangere.dynamics.stepping.options import WorldOptions
 from tangere.dynamics.stepping.report import WorldTruncation
 from tangere.dynamics.stepping.step import WorldStep
 from tangere.dynamics.validation import (
+    SECURITY_PART,
     checked_bodies,
     checked_checkpoint,
     checked_pairs,
@@ -128,6 +129,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             three_numbers(gravity, "gravity"),
             chosen if separation is None else positive(separation, "separation"),
             chosen,
+            chosen / SECURITY_PART,
             order,
             chosen_sweeps(bodies) if sweeps is None else whole(sweeps, "sweeps"),
             yes_or_no(second_order, "second_order"),
@@ -407,6 +409,12 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
             values = self._step.joints.coordinates()
         kinds = ("hinge", "slider")
         return {joint.name: float(values[k]) for k, joint in enumerate(self.joints) if joint.kind in kinds}
+
+    @property
+    def work(self) -> dict[str, float]:
+        """What the motor of each hinge and slider has done since the world was made or loaded [J], by name."""
+        with self._step.lock:
+            return {name: float(self._step.joints.work[self._joint_number(name)]) for name in self.coordinates}
 
     def _joint_number(self, name: str) -> int:
         for k, joint in enumerate(self.joints):

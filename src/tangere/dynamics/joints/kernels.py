@@ -119,6 +119,23 @@ def turned_by(motion: wp.array[vec6d], body: int, axis: wp.vec3d, part: wp.float
     return part * wp.dot(angular_of(motion[body]), axis)
 
 
+@wp.func
+def lever_of(data: JointTable, table: BodyConstants, type: int, j: int) -> wp.float64:
+    """At what distance an error of a row counts [m]: half the size of the larger body of what turns, else 1."""
+    turns = type == _ALIGN
+    turns = turns or type == _ANGLE
+    if type == _LIMIT:
+        turns = data.slides[j] == 0
+    if type == _MOTOR:
+        turns = data.slides[j] == 0
+    if not turns:
+        return wp.float64(1.0)
+    lever = table.radius[data.body_a[j]]
+    if data.body_b[j] >= 0:
+        lever = wp.max(lever, table.radius[data.body_b[j]])
+    return lever
+
+
 @wp.struct
 class JointRow:
     """A row of a joint where its bodies are."""
@@ -253,6 +270,7 @@ def make_joint_rows(
     rows.lower[i] = lower
     rows.upper[i] = upper
     rows.compliance[i] = compliance
+    rows.lever[i] = lever_of(data, table, type, j)
 
 
 @wp.kernel
@@ -310,13 +328,7 @@ def place_joint_rows(
             else:
                 upper = zero
                 missed = wp.max(wrong, zero)
-        turns = type == _LIMIT and data.slides[j] == 0
-        turns = turns or type == _ALIGN
-        if turns or type == _ANGLE:
-            size = table.radius[body_a]
-            if body_b >= 0:
-                size = wp.max(size, table.radius[body_b])
-            missed = missed * size
+        missed = missed * rows.lever[i]
     placing.body_a[i] = rows.body_a[i]
     placing.body_b[i] = rows.body_b[i]
     placing.jacobian_a[i] = jacobian_a
@@ -325,6 +337,7 @@ def place_joint_rows(
     placing.lower[i] = lower
     placing.upper[i] = upper
     placing.compliance[i] = wp.float64(0.0)
+    placing.lever[i] = rows.lever[i]
     placing.impulse[i] = wp.float64(0.0)
     error[i] = missed
 

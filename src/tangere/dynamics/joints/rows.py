@@ -90,6 +90,7 @@ class JointRows:
         self.joints: list[WorldJoint] = []
         self._motors: dict[int, tuple[float, float, bool]] = {}  #: by joint: speed, force, whether always
         self._stalled = np.zeros(0, bool)  #: (joints,) whose motors give way
+        self.work = np.zeros(0)  #: (joints,) what their motors have done [J]
         self._pulls: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}  #: by body: point, to, stiffness
         self.rows: Any = JointRowArrays()
         self.placing: Any = JointRowArrays()
@@ -173,6 +174,11 @@ class JointRows:
         if count:
             wp.copy(self.rows.impulse, wp.array(start, dtype=wp.float64, device=device), count=count)
         self._data = self._table_of(specs, pulled)
+        self._motor_rows = np.array([row for row, (kind, _, _) in enumerate(specs) if kind == MOTOR], int)
+        self._driven = np.array([specs[row][1] for row in self._motor_rows], int)
+        ends = [(self.joints[number].body_a, self.joints[number].body_b) for number in self._driven]
+        self._ends_driven = np.array(ends, int).reshape(-1, 2)
+        self.work = np.append(self.work, np.zeros(len(self.joints) - len(self.work)))
         works = np.array([kind in (MOTOR, PULL) for kind, _, _ in specs] or [False], np.int32)
         self.driving = wp.array(works, dtype=wp.int32, device=device)  #: rows that may do work
         size = max(count, 1)
@@ -418,6 +424,24 @@ class JointRows:
         self._look(self.count)
         return float(self._error.numpy()[: self.count].max())
 
+    def count_work(self, before: wp.array, after: wp.array, seconds: float | None = None) -> None:
+        """After a step: add what motors did, by their impulses along the mean of the rates of their joints.
+
+        Args:
+            before, after: velocities of all bodies where the step began, and at its end.
+            seconds: in a world without inertia the length of the step, in all of which the latter hold.
+        """
+        chosen = self._motor_rows
+        if not len(chosen):
+            return
+        rate, first, last = np.zeros(len(chosen)), before.numpy(), after.numpy()
+        velocity = 0.5 * (first + last) if seconds is None else seconds * last
+        for jacobian, body in zip((self.rows.jacobian_a, self.rows.jacobian_b), self._ends_driven.T, strict=True):
+            there = body >= 0
+            rate[there] += np.einsum("ni,ni->n", jacobian.numpy()[chosen[there]], velocity[body[there]])
+        self.work = self.work.copy()  # whoever kept it keeps it
+        np.add.at(self.work, self._driven, rate * self.rows.impulse.numpy()[chosen])
+
     def scale(self, ratio: float) -> None:
         """Warm starts for a step that is so many times as long."""
         wp.copy(self.rows.impulse, wp.array(ratio * self.rows.impulse.numpy(), dtype=wp.float64, device=self._device))
@@ -428,10 +452,12 @@ class JointRows:
             self._lay_out()
         self._saved.save([("impulse", self.rows.impulse)], self.count)
         self._saved.save([("coordinate", self._angle)], len(self.joints))
+        self._saved_work = self.work
 
     def restore(self) -> None:
         """As it was kept."""
         self._saved.restore([("impulse", self.rows.impulse), ("coordinate", self._angle)])
+        self.work = self._saved_work
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """What moves joints and pulls bodies, and what the next step begins with, by name."""

@@ -3,8 +3,8 @@
 Question: with which velocities and impulses do bodies obey all their contacts and joints?
 Method:   islands are found and solved independently, in parallel. "gauss_seidel": warm-started sweeps.
           "interior_point": a convex problem and twenty sweeps in turn, until a round makes no more headway. "auto":
-          sweeps; islands that these cannot take below 1e-5 m/s, and that do not slide much faster than their residual,
-          go to the interior point, and keep the better answer.
+          sweeps; islands that these cannot take below what is good, and that do not slide much faster than their
+          residual, go to the interior point, and keep the better answer.
 Sound:    the residual of what is returned is told for each island. Input that is not finite is refused, and then
           nothing has been changed.
 """
@@ -43,8 +43,6 @@ from tangere.runtime import (
 
 METHODS = ("auto", "gauss_seidel", "interior_point")
 LAWS = ("coulomb", "convex")
-#: Residual that sweeps must be able to reach, else "auto" turns to the interior point [m/s].
-GOOD = 1e-5
 #: A residual below this part of the speed at which contacts slide is as good as it needs to be: bodies that tumble.
 SLIDING_PART = 0.2
 #: Convex problems of one island at most, each with the shift that sweeps after the last one left.
@@ -88,6 +86,7 @@ class Solver(NonCopyable):
             makes the answer unique; by interior point.
         sweeps: at most so many sweeps of Gauss-Seidel.
         tolerance: sweeps end when no relative velocity changes by more [m/s].
+        good: residual that sweeps must be able to reach, else "auto" turns to the interior point [m/s].
         threads: CPU threads; None means `thread_count()`.
     """
 
@@ -99,6 +98,7 @@ class Solver(NonCopyable):
         law: str = "coulomb",
         sweeps: int = 150,
         tolerance: float = 1e-7,
+        good: float = 1e-5,
         threads: int | None = None,
     ) -> None:
         self.device = choose_device(device)
@@ -112,6 +112,7 @@ class Solver(NonCopyable):
         if law == "convex":
             self.method = "interior_point"
         self.sweeps, self.tolerance = whole(sweeps, "sweeps"), not_negative(tolerance, "tolerance")
+        self.good = not_negative(good, "good")
         self._islands = Islands(self.device)
         self._rows = GrowingStruct(
             WhitenedRows(), self.device, lambda name: {"c_": "contacts", "j_": "joints"}.get(name[:2], "bodies")
@@ -218,12 +219,12 @@ class Solver(NonCopyable):
             sweeps.sliding, sweeps.patient = self._sliding, PATIENT
             sweeps.since, sweeps.apart, sweeps.alone = self._since, self._apart, NONE
         if self.method == "auto":
-            opening.good = GOOD
+            opening.good = self.good
         if self.method == "interior_point":
             opening.most = min(self.sweeps, ROUND_SWEEPS) if self.law == "coulomb" else 0
         interior.tolerance, interior.iterations = 0.1 * self.tolerance, MOST_ITERATIONS
         interior.rounds, interior.sweeps, interior.headway = ROUNDS, ROUND_SWEEPS, HEADWAY
-        interior.good = GOOD if self.method == "auto" else self.tolerance
+        interior.good = self.good if self.method == "auto" else self.tolerance
         interior.convex = self.law == "convex"
         if interior.convex:  # the first problem is the answer
             interior.rounds, interior.sweeps = 1, 0

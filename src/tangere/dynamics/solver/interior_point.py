@@ -147,7 +147,7 @@ def is_frozen(rows: WhitenedRows, i: int) -> bool:
 @wp.func
 def begin_inside(rows: WhitenedRows, it: InteriorState, at: IslandRange):
     """The first iterate: every velocity and impulse as large as the largest velocity asks for."""
-    size = wp.float64(1.0e-9)
+    size = wp.float64(1.0e-100)
     for i in range(at.c0, at.c1):
         size = wp.max(size, it.c_scale[i] * wp.length(rows.c_free[i]))
     for i in range(at.j0, at.j1):

@@ -64,12 +64,13 @@ class JointRowArrays:
     upper: wp.array[wp.float64]
     impulse: wp.array[wp.float64]  # in: warm start, out: solved
     compliance: wp.array[wp.float64]  # u + compliance r = 0; 0 is hard
+    lever: wp.array[wp.float64]  # [m] at which a residual counts that is in rad/s; 1 where it is in m/s
 
 
 #: Defaults of what may be left out of rows made from arrays.
 _DEFAULTS: dict[str, Any] = {
-    "body_b": -1, "arm_b": 0.0, "friction": 0.0, "bias": 0.0, "impulse": 0.0, "compliance": 0.0, "jacobian_b": 0.0,
-    "lower": -np.inf, "upper": np.inf, "velocity": 0.0,
+    "body_b": -1, "arm_b": 0.0, "friction": 0.0, "bias": 0.0, "impulse": 0.0, "compliance": 0.0, "lever": 1.0,
+    "jacobian_b": 0.0, "lower": -np.inf, "upper": np.inf, "velocity": 0.0,
 }  # fmt: skip
 
 

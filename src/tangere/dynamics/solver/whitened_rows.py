@@ -169,9 +169,10 @@ def whiten_contacts(
 def whiten_joints(
     first: int, bodies: RigidBodyArrays, joints: JointRowArrays, islands: IslandArrays, rows: WhitenedRows
 ):
-    """The same of each joint row."""
+    """The same of each joint row, in m/s: velocities of what turns at a lever."""
     i = first + wp.tid()
     row = islands.joint_order[i]
+    lever = joints.lever[row]
     a = joints.body_a[row]
     b = joints.body_b[row]
     free = joints.bias[row]
@@ -193,17 +194,20 @@ def whiten_joints(
         b = -1
     rows.j_a[i] = a
     rows.j_b[i] = b
+    ga = lever * ga
+    gb = lever * gb
+    compliance = lever * lever * joints.compliance[row]
     rows.j_ga[i] = ga
     rows.j_gb[i] = gb
     checked = joints.impulse[row] + joints.compliance[row]
     if joints.lower[row] > joints.upper[row]:
         checked = wp.sqrt(wp.float64(-1.0))
-    rows.j_free[i] = free + wp.float64(0.0) * checked
-    rows.j_lower[i] = joints.lower[row]
-    rows.j_upper[i] = joints.upper[row]
-    rows.j_compliance[i] = joints.compliance[row]
-    rows.j_diagonal[i] = wp.dot(ga, ga) + wp.dot(gb, gb) + joints.compliance[row]
-    rows.j_impulse[i] = wp.clamp(joints.impulse[row], joints.lower[row], joints.upper[row])
+    rows.j_free[i] = lever * free + wp.float64(0.0) * checked
+    rows.j_lower[i] = joints.lower[row] / lever
+    rows.j_upper[i] = joints.upper[row] / lever
+    rows.j_compliance[i] = compliance
+    rows.j_diagonal[i] = wp.dot(ga, ga) + wp.dot(gb, gb) + compliance
+    rows.j_impulse[i] = wp.clamp(joints.impulse[row], joints.lower[row], joints.upper[row]) / lever
 
 
 @wp.kernel
@@ -230,7 +234,8 @@ def write_contact_impulses(first: int, rows: WhitenedRows, islands: IslandArrays
 @wp.kernel
 def write_joint_impulses(first: int, rows: WhitenedRows, islands: IslandArrays, joints: JointRowArrays):
     i = first + wp.tid()
+    row = islands.joint_order[i]
     r = wp.float64(0.0)
     if i < islands.joint_first[islands.count[0]]:
-        r = rows.j_impulse[i]
-    joints.impulse[islands.joint_order[i]] = r
+        r = wp.clamp(joints.lever[row] * rows.j_impulse[i], joints.lower[row], joints.upper[row])
+    joints.impulse[row] = r

@@ -8,6 +8,9 @@ import numpy as np
 
 from tangere.dynamics.stepping.sleep import SLOW
 
+#: What the solver may leave over, as part of the speed of what falls by its own size, or of what crosses so much of it
+#: in a step if that is faster; and what it may leave before it turns to a slower method, in these.
+TOLERANCE, CROSSED, GOOD = 2e-8, 1e-3, 100.0
 #: Speeds are below this, so that nothing that is made of them overflows [m/s, rad/s].
 FASTEST = 1e25
 
@@ -20,6 +23,7 @@ class WorldOptions:
     gravity: np.ndarray  #: (3,) [m/s^2]
     separation: float  #: how far apart bodies rest [m]
     chosen: float  #: what fits the bodies [m]
+    size: float  #: median one of bodies that move [m]
     order: int
     sweeps: int
     second_order: bool  #: whether rows have their second-order terms
@@ -35,6 +39,12 @@ class WorldOptions:
         """Approaches slower than this do not bounce and are no impacts: what gravity makes good within half a step, or
         what is at rest for a sleeper [m/s]."""
         return max(0.5 * float(np.linalg.norm(self.gravity)) * self.dt, SLOW * self.security / self.dt)
+
+    @property
+    def tolerance(self) -> float:
+        """What the solver may leave over [m/s]."""
+        fall = float(np.sqrt(self.size * np.linalg.norm(self.gravity)))
+        return TOLERANCE * max(fall, CROSSED * self.size / self.dt)
 
     @property
     def kept(self) -> float:

@@ -21,9 +21,8 @@ from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.saved_arrays import SavedArrays
 from tangere.dynamics.solver import Solver, SolverReport
 
-#: Parts of the speeds of an island that its solver may leave over before motors give way, and what it may in any case
-#: [m/s].
-LEFT_OVER, NOTHING = 1e-2, 1e-5
+#: Part of the speeds of an island that its solver may leave over before motors give way.
+LEFT_OVER = 1e-2
 
 
 class StalledMotors:
@@ -49,7 +48,7 @@ class StalledMotors:
     def unsolved(self, report: SolverReport | None) -> bool:
         """Whether motors give way because of what the solver left over."""
         joints = self._joints
-        if report is None or not joints.may_stall or report.worst <= NOTHING:
+        if report is None or not joints.may_stall or report.worst <= self._solver.good:
             return False
         island = self._solver.islands.arrays.number.numpy()[: len(self._radius)]
         known = (joints.group >= 0) & (island >= 0)
@@ -61,7 +60,7 @@ class StalledMotors:
         np.maximum.at(speed, joints.group[known], (np.linalg.norm(velocity[:, :3], axis=1) + spin)[known])
         np.maximum.at(size, joints.group[known], self._radius[known])
         speed = np.maximum(speed, joints.wished(size))
-        return self._give_way(left > LEFT_OVER * speed / np.maximum(size, 1.0) + NOTHING)
+        return self._give_way(left > LEFT_OVER * speed + self._solver.good)
 
     def unclosed(self, strayed: np.ndarray, smallest: bool) -> bool:
         """Whether they do because joints cannot be closed, or because even the smallest part of a step strayed."""

@@ -39,7 +39,7 @@ from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impac
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import PairLimits, add_motion, find_reach
 from tangere.dynamics.stepping.jams import Jams
-from tangere.dynamics.stepping.options import FASTEST, WorldOptions
+from tangere.dynamics.stepping.options import FASTEST, GOOD, WorldOptions
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import SLOW, Sleepers
 from tangere.dynamics.stepping.stalls import StalledMotors
@@ -133,13 +133,13 @@ class WorldStep:
         self.joints = JointRows(
             bodies, self.table, self.state, self.free, self.motion, self.part, self.solved, self.distances.dt, device
         )
-        self.solver = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
-        self._placer = Solver(device=device, sweeps=options.sweeps, threads=options.threads)
+        about: dict[str, Any] = {"device": device, "sweeps": options.sweeps, "threads": options.threads}
+        about |= {"tolerance": options.tolerance, "good": GOOD * options.tolerance}
+        self.solver, self._placer = Solver(**about), Solver(**about)
         self._motors = StalledMotors(self.solver, self.rows, self.joints, self.solved, self.table.radius.numpy())
         self._strayed = False  #: whether the motion left joints far open
         self._closing = JointClosing(
-            Solver(device=device, sweeps=options.sweeps, threads=options.threads), self.table, self.solved,
-            self.rows, self.joints, self.motion, self.distances.dt, device,
+            Solver(**about), self.table, self.solved, self.rows, self.joints, self.motion, self.distances.dt, device,
         )  # fmt: skip
         self.bouncing = bool(surfaces.restitution.max() > 0.0)
         self._flights = Flights(
@@ -303,7 +303,8 @@ class WorldStep:
             self.tally.solved_again += 1
             self.solver.thorough = number > QUICK_ROUNDS
             if number >= PLACEMENT_ROUNDS:  # all others are moved as before: without it they would be hit
-                hits.clear_bodies(self.placement.velocity)
+                island = self.solver.islands.arrays.number.numpy()[: len(self.bodies)]
+                hits.clear_bodies(self.placement.velocity, island)
             self._solve(with_placement=number < PLACEMENT_ROUNDS, since=known)
             hits = self._ask(self._walk.begin(struck=hits.pairs), changed=True)
         self.solver.thorough = False
@@ -351,6 +352,8 @@ class WorldStep:
         self._move.run()
         if self.options.order == 2:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
+        seconds = None if self.options.order == 2 else self.length
+        self.joints.count_work(self._before.velocity, self.state.velocity, seconds)
         self.rows.keep()
         self.tally.joints(self.joints.keep(), self.joints.stalled)
         for velocity in (self.state.velocity, self.free):

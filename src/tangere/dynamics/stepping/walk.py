@@ -2,7 +2,8 @@
 
 Question: can all bodies go their motions without coming nearer to each other than they must stay?
 Method:   pairs whose boxes over the step are apart cannot meet. Of the others, those that move less than what is left
-          of their gap cannot either; all that remain are asked about in one batch of first contacts.
+          of their gap, but for what both go, cannot either; all that remain are asked about in one batch of first
+          contacts.
           Who goes as when it was last asked about, and hit nothing, is not asked about again.
 Sound:    the separation asked for is what the world keeps, and beyond it 0.4 of the pair's own clearance (nine tenths
           of a small one), or of the security distance where that is less; nine tenths where a larger separation is
@@ -39,6 +40,8 @@ SMALL = wp.constant(wp.float64(0.1))
 TOLERANCE_PART = wp.constant(wp.float64(0.2))
 #: Least tolerance, in sizes of a pair, its motion included: below it rounding would hide contacts.
 LEAST_TOLERANCE = wp.constant(wp.float64(2.0e-12))
+#: Of the same: by how much poses and ways are rounded, at most.
+ROUNDED = wp.constant(wp.float64(1.0e-14))
 #: Tolerances that a gap is above what the walk keeps, at least.
 ROOM_FOR_TOLERANCE = wp.constant(wp.float64(1.5))
 #: Security distances by which boxes are grown; pairs that were not near at the start are at least twice as far apart.
@@ -128,6 +131,8 @@ class CertifiedWalk:
                 self._state.position,
                 self._table.radius,
                 self._way,
+                self.displacement,
+                self.turning,
                 self.changed,
                 self._distances,
                 self._ask,
@@ -277,6 +282,8 @@ def choose_asked(
     position: wp.array[wp.vec3d],
     radius: wp.array[wp.float64],
     way: wp.array[wp.float64],
+    displacement: wp.array[wp.vec3d],
+    turning: wp.array[wp.vec3d],
     changed: wp.array[wp.uint8],
     distances: Distances,
     ask: wp.array[int],
@@ -297,14 +304,17 @@ def choose_asked(
     if clear <= wp.float64(0.0):
         kept = clear_kept(gap, distances)
         allowed = TOLERANCE_PART * (gap - kept)
-    # distances and ways are rounded: what is left must be larger by more than that
-    left = gap - kept
-    if way[a] + way[b] < left - wp.float64(1.0e-9) * gap:
-        return
     if way[a] + way[b] == wp.float64(0.0):
         return
     size = wp.length(position[a] - position[b]) + radius[a] + radius[b] + way[a] + way[b]
     size += wp.length(position[a]) + wp.length(position[b])  # far from the origin everything is rounded more
+    # what both go does not bring them nearer to each other
+    turns = wp.length(turning[a]) * radius[a] + wp.length(turning[b]) * radius[b]
+    nearer = wp.min(wp.length(displacement[a] - displacement[b]) + turns, way[a] + way[b])
+    # distances and ways are rounded: what is left must be larger by more than that
+    left = gap - kept
+    if nearer < left - wp.float64(1.0e-9) * gap - ROUNDED * size:
+        return
     ask[k] = 1
     allowed = wp.max(allowed, LEAST_TOLERANCE * size)
     room = gap - ROOM_FOR_TOLERANCE * allowed

@@ -35,10 +35,16 @@ class WalkHits:
             times = np.concatenate([every[between], times])
         return WalkHits(pairs, times, answer, between, analytic)
 
-    def clear_bodies(self, velocity: wp.array) -> None:
-        """Set the velocities of all bodies that are hit to 0."""
+    def clear_bodies(self, velocity: wp.array, island: np.ndarray) -> None:
+        """Set the velocities of all bodies that are hit, and of all that touch these, to 0.
+
+        Args:
+            island: (n,) of each body, -1 for none.
+        """
         values = velocity.numpy()
         values[self.pairs] = 0.0
+        struck = np.unique(island[self.pairs])
+        values[np.isin(island, struck[struck >= 0])] = 0.0
         velocity.assign(values)
 
     def __len__(self) -> int:

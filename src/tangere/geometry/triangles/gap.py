@@ -200,7 +200,8 @@ def best_direction(a: Triangle, b: Triangle, nearest: ClosestFeatures) -> wp.vec
     """The unit direction from a to b that shows the largest gap, for triangles that nearly touch.
 
     The vector between the nearest points is then short and its direction rough; across a face, or across two edges, the
-    features themselves tell it to the last digit.
+    features themselves tell it to the last digit. Where two edges are parallel but for rounding, or an end of one is
+    above the other, it is across one of them, whichever feature rounding took for the nearest.
     """
     between = nearest.point_b - nearest.point_a
     best = wp.normalize(between)
@@ -208,16 +209,17 @@ def best_direction(a: Triangle, b: Triangle, nearest: ClosestFeatures) -> wp.vec
     edge_a = triangle_edge(a, nearest.feature_a)
     edge_b = triangle_edge(b, nearest.feature_b)
     k = int(0)
-    while k < 5:
+    while k < 9:
         n = wp.cross(edge_a, edge_b)
         if k == 1:
             n = wp.cross(triangle_edge(a, 0), triangle_edge(a, 1))
         if k == 2:
             n = wp.cross(triangle_edge(b, 0), triangle_edge(b, 1))
-        if k == 3:  # an end of one edge above the other: across that other
-            n = between - edge_a * (wp.dot(between, edge_a) / wp.max(wp.dot(edge_a, edge_a), _TINY))
-        if k == 4:
-            n = between - edge_b * (wp.dot(between, edge_b) / wp.max(wp.dot(edge_b, edge_b), _TINY))
+        if k >= 3:
+            edge = triangle_edge(a, k % 3)
+            if k >= 6:
+                edge = triangle_edge(b, k % 3)
+            n = between - edge * (wp.dot(between, edge) / wp.max(wp.dot(edge, edge), _TINY))
         if wp.dot(n, between) < _ZERO:
             n = -n
         n = wp.normalize(n)

@@ -140,7 +140,7 @@ def apart_of(kind: int) -> Apart:
         if u[2] < _ZERO:
             return False
         away = -reach(body, hulls, -u) - wp.max(wp.dot(u, a), wp.max(wp.dot(u, b), wp.dot(u, c)))
-        near = place.margin + place.slack + _ROUNDING * (size_of(body) + extent(aim) + extent(a))
+        near = place.margin + place.slack + _ROUNDING * (size_of(body, hulls) + extent(aim) + extent(a))
         return away > _ZERO and away * away * lean > near * near * wp.length_sq(u)
 
     @wp.func
@@ -159,7 +159,7 @@ def apart_of(kind: int) -> Apart:
         lean = n[2] * n[2] / wp.length_sq(n)
         if lean < _STEEP:
             height = wp.dot(a, n)
-            rounding = _ROUNDING * wp.length(n) * (size_of(body) + extent(a))
+            rounding = _ROUNDING * wp.length(n) * (size_of(body, hulls) + extent(a))
             if height < rounding and height + reach(body, hulls, -n) > -rounding:
                 return False
         if has_no_point(body, place, x0, x0 + wide, y0, y0 + deep):
@@ -184,9 +184,9 @@ def apart_of(kind: int) -> Apart:
 
 
 @wp.func
-def size_of(body: PlacedBody) -> real:
+def size_of(body: PlacedBody, hulls: Hulls) -> real:
     """No less than any of the body's lengths."""
-    return body.radius + body.half[0] + body.half[1] + body.half[2]
+    return body.radius + hulls.size * (body.half[0] + body.half[1] + body.half[2])
 
 
 @wp.func
@@ -197,7 +197,7 @@ def extent(p: vec) -> real:
 @wp.func
 def _is_within_rims(body: PlacedBody, place: BodyPlace, x0: real, x1: real, y0: real, y1: real) -> bool:
     """Whether a rectangle, seen from above, is inside both rims of a cylinder: it rests on points of those only."""
-    most = body.radius * wp.abs(body.axis[2]) - place.slack - _ROUNDING * size_of(body)
+    most = body.radius * wp.abs(body.axis[2]) - place.slack - _ROUNDING * (body.radius + body.reach)
     x = wp.max(wp.abs(x0), wp.abs(x1)) + body.reach * wp.abs(body.axis[0])
     y = wp.max(wp.abs(y0), wp.abs(y1)) + body.reach * wp.abs(body.axis[1])
     return most > _ZERO and x * x + y * y < most * most

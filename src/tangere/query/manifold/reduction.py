@@ -44,7 +44,8 @@ NinePoints = wp.types.matrix(shape=(9, 3), dtype=real)
 ALIKE = wp.constant(real(0.9998476951563913))
 DIAGONAL = wp.constant(real(0.7071067811865476))
 NOTHING = wp.constant(real(-1.0e300))
-#: Points must lead by this much [m], so that rounding does not choose among those that are the same.
+#: Points must lead by this part of their distance from the body's origin, so that rounding does not choose among those
+#: that are the same.
 LEAD = wp.constant(real(1.0e-9))
 #: Points that are as far in a direction but for this part of their distance from the body's origin tie.
 SAME = wp.constant(real(1.0e-6))
@@ -180,11 +181,12 @@ def compete(
     """
     out = wp.length(contact.point)
     ahead = contact.depth - leaders.score[0]
-    leads = bool(ahead > LEAD)
-    if ahead > -LEAD and not leads:
+    least = LEAD * out
+    leads = bool(ahead > least)
+    if ahead > -least and not leads:
         # Of equally deep points the outermost, then the one with the smallest code, wherever the search began.
         beyond = out - leaders.out
-        leads = beyond > LEAD or (beyond > -LEAD and contact.code < leaders.code[0])
+        leads = beyond > least or (beyond > -least and contact.code < leaders.code[0])
     if leads:
         leaders.score[0] = contact.depth
         leaders.code[0] = contact.code
@@ -263,7 +265,7 @@ def reduced(
     top = leader(depths, count, tie)
     p1 = points[top]
     second = int(-1)
-    longest = LEAD * LEAD
+    longest = LEAD * LEAD * wp.length_sq(p1)
     k = int(1)
     while k < count:
         d = wp.length_sq(points[k] - p1)
@@ -287,7 +289,7 @@ def reduced(
     if third < 0:
         # On one line: the deepest, the farthest from it, and the other end of the line if the deepest is not that.
         other = int(-1)
-        least = -LEAD * wp.length(p2 - p1)
+        least = -LEAD * wp.length_sq(p2 - p1)
         k = int(1)
         while k < count:
             along = wp.dot(points[k] - p1, p2 - p1)

@@ -409,7 +409,7 @@ def manifold_kernel(kind: int) -> wp.Kernel:
         shape = shapes[wp.min(i, shapes.shape[0] - 1)]
         t = terrains[worlds[wp.min(i, worlds.shape[0] - 1)]]
         body = place_body(shape, pose)
-        here = place_over(t, body, pose, margins[wp.min(i, margins.shape[0] - 1)], shard)
+        here = place_over(t, body, hulls, pose, margins[wp.min(i, margins.shape[0] - 1)], shard)
         if not is_finite(body, here):
             status[i] = wp.uint8(NOT_FINITE)
             return

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from tangere.runtime import SOUND, InputError
@@ -35,6 +36,7 @@ class Hulls:
     corners: wp.array[wp.vec3d]
     edges: wp.array[wp.vec4i]
     planes: wp.array[wp.vec4d]
+    size: wp.float64  # the largest coordinate of a corner: 1 of a box, which `half` makes one
 
 
 @wp.struct
@@ -95,6 +97,7 @@ def hull_tables(hull: Hull, device: str) -> Any:
     tables.corners = wp.array(hull.corners, dtype=wp.vec3d, device=device)
     tables.edges = wp.array(hull.edges, dtype=wp.vec4i, device=device)
     tables.planes = wp.array(hull.planes, dtype=wp.vec4d, device=device)
+    tables.size = float(np.abs(hull.corners).max())
     return tables
 
 

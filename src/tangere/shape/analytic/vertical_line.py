@@ -166,7 +166,7 @@ def _cone_interval(body: PlacedBody, hulls: Hulls, x: real, y: real) -> Vertical
             inside = b * b - a * c
             if inside >= _ZERO:
                 z = (-b + wp.where(k == 0, -_ONE, _ONE) * wp.sqrt(inside)) / a
-        elif wp.abs(b) > _LEVEL:
+        elif wp.abs(b) > _LEVEL * body.reach:
             z = -c / (real(2.0) * b)
         if wp.abs(z) < _FAR:
             p = vec(x, y, z)

@@ -148,7 +148,7 @@ def load_body(batch: Batch, k: int) -> LoadedBody:
     pose = batch.poses[i]
     here.body = place(batch.shapes[wp.min(i, batch.shapes.shape[0] - 1)], pose)
     margin = batch.margins[wp.min(i, batch.margins.shape[0] - 1)]
-    here.place = place_over(batch.terrains[here.world], here.body, pose, margin, k)
+    here.place = place_over(batch.terrains[here.world], here.body, batch.hulls, pose, margin, k)
     return here
 
 

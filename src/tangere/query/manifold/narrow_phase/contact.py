@@ -122,12 +122,12 @@ class FeatureContacts(NamedTuple):
 
 
 @wp.func
-def place_over(t: Terrain, body: PlacedBody, pose: wp.mat44d, margin: real, slot: int) -> BodyPlace:
+def place_over(t: Terrain, body: PlacedBody, hulls: Hulls, pose: wp.mat44d, margin: real, slot: int) -> BodyPlace:
     here = BodyPlace()
     here.centre = vec(pose[0, 3], pose[1, 3], pose[2, 3]) - t.origin
     here.slot = slot
     here.margin = margin
-    here.slack = real(4.0) * t.flatness / wp.min(t.dx, t.dy) * (body.radius + wp.length(body.half))
+    here.slack = real(4.0) * t.flatness / wp.min(t.dx, t.dy) * (body.radius + hulls.size * wp.length(body.half))
     return here
 
 

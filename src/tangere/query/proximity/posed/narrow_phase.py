@@ -39,6 +39,8 @@ _ZERO = wp.constant(wp.float64(0.0))
 _ONE = wp.constant(wp.float64(1.0))
 #: How near to the rim of a feature is on it, as a part of the feature.
 RIM = wp.constant(wp.float64(1.0e-9))
+#: Times `tiny`: shorter offsets tell no direction where features have rims, since what is within `RIM` of one is on it.
+VAGUE = wp.constant(wp.float64(1.0e3))
 #: sin^2 of the angle of edges that cross nowhere: they meet where one of them ends.
 _PARALLEL = wp.constant(wp.float64(1.0e-14))
 _HAS_PLANE = wp.constant(1 << HAS_PLANE)
@@ -286,11 +288,11 @@ def vertex_on_edge(shapes: ShapeTables, frame: PairFrame, vertex: int, edge: int
     gap = wp.length(offset)
     if gap >= frame.limit:
         return touch
+    if on_b:
+        offset = -offset
     n = wp.vec3d()  # pushes a from b
-    if gap > frame.tiny:
+    if gap > VAGUE * frame.tiny:
         n = offset / gap
-        if on_b:
-            n = -n
     else:
         best = wp.vec4d()
         if on_b:
@@ -298,12 +300,8 @@ def vertex_on_edge(shapes: ShapeTables, frame: PairFrame, vertex: int, edge: int
         else:
             best = parting_direction(shapes, vertex, -1, -1, edge, frame.turn)
         n = wp.vec3d(best[0], best[1], best[2])
-    local = -(frame.back * n)
-    at_vertex = wp.where(on_b, local, n)
-    at_edge = wp.where(on_b, n, local)
-    if not (
-        admits_at_vertex(shapes, vertex, at_vertex, frame.tilt) and admits_at_edge(shapes, edge, at_edge, frame.tilt)
-    ):
+        gap = wp.max(wp.dot(offset, n), _ZERO)
+    if not edge_admits(shapes, frame, vertex, edge, on_b, n):
         return touch
     touch.found = True
     touch.gap = gap
@@ -321,6 +319,25 @@ def vertex_on_edge(shapes: ShapeTables, frame: PairFrame, vertex: int, edge: int
 
 
 @wp.func
+def edge_admits(shapes: ShapeTables, frame: PairFrame, vertex: int, edge: int, on_b: bool, n: wp.vec3d) -> bool:
+    """Whether a direction, which pushes a from b, is in the normal cones of a vertex and an edge."""
+    local = -(frame.back * n)
+    at_vertex = wp.where(on_b, local, n)
+    at_edge = wp.where(on_b, n, local)
+    if not admits_at_vertex(shapes, vertex, at_vertex, frame.tilt):
+        return False
+    return admits_at_edge(shapes, edge, at_edge, frame.tilt)
+
+
+@wp.func
+def vertices_admit(shapes: ShapeTables, frame: PairFrame, vertex_a: int, vertex_b: int, n: wp.vec3d) -> bool:
+    """Whether a direction is in the normal cones of two vertices."""
+    if not admits_at_vertex(shapes, vertex_a, n, frame.tilt):
+        return False
+    return admits_at_vertex(shapes, vertex_b, -(frame.back * n), frame.tilt)
+
+
+@wp.func
 def vertex_on_vertex(shapes: ShapeTables, frame: PairFrame, vertex_a: int, vertex_b: int) -> Touch:
     """Two corners."""
     touch = Touch()
@@ -331,14 +348,13 @@ def vertex_on_vertex(shapes: ShapeTables, frame: PairFrame, vertex_a: int, verte
         return touch
     gap = wp.length(offset)
     n = wp.vec3d()
-    if gap > frame.tiny:
+    if gap > VAGUE * frame.tiny:
         n = offset / gap
     else:
         best = parting_direction(shapes, vertex_a, -1, vertex_b, -1, frame.turn)
         n = wp.vec3d(best[0], best[1], best[2])
-    if not admits_at_vertex(shapes, vertex_a, n, frame.tilt):
-        return touch
-    if not admits_at_vertex(shapes, vertex_b, -(frame.back * n), frame.tilt):
+        gap = wp.max(wp.dot(offset, n), _ZERO)
+    if not vertices_admit(shapes, frame, vertex_a, vertex_b, n):
         return touch
     touch.found = True
     touch.gap = gap
