@@ -157,6 +157,54 @@ def test_batches_have_the_answers_of_their_rows():
             assert clear is None or (clear.lower == 0.0).all()
 
 
+@pytest.mark.parametrize("b", ["sphere", "cone", "hull", "mesh", "mesh by path", "ground", "tiles"])
+@pytest.mark.parametrize("a", ["sphere", "cylinder", "hull", "mesh"])
+def test_many_instants_are_answered_one_by_one(a, b):
+    """In every question at an instant: at the start they are apart, then nearer, then they overlap."""
+    one, other, times = A[f"{a} by twist"], B[b], np.array([0.0, 0.0625, 0.25])
+    sides = [(one, other)] if b in GROUND else [(one, other), (other, one)]
+    for first, second in sides:
+        assert tg.intersects(first, second, time=times, device="cpu").tolist() == [False, False, True]
+        assert tg.intersects(first, second, time=times[2:], device="cpu").tolist() == [True]
+        near = tg.proximity(first, second, distance=GAP - 0.1, time=times, device="cpu")
+        assert set(near.query.tolist()) == {1, 2}
+        assert near.gap[near.query == 1].min() == pytest.approx(GAP - 0.25, abs=1e-8)
+        alone = tg.proximity(first, second, distance=GAP - 0.1, time=times[1], device="cpu")
+        assert (near.query == 1).sum() == len(alone)
+    if a == "mesh" and b == "mesh":
+        small = tg.generate.box([0.1, 0.1, 0.1]).moving(tg.Twist(placed(0.0), [0.0, 0.0, 9.0], [0, 0, 0]))
+        assert tg.intersects(small, BOX, time=[0.0, 0.055, 1.0], device="cpu").tolist() == [False, True, False]
+        solid = tg.intersects(small, BOX, time=[0.0, 0.055, 1.0], solid=True, device="cpu")
+        assert solid.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("ground", [FLAT, TILES], ids=["heightfield", "tiles"])
+@pytest.mark.parametrize("name", list(SHAPES))
+def test_what_is_below_the_ground_is_in_it_however_deep_and_in_lists(name, ground):
+    """The surface is at 0.5: near it or 1e6 below it, a body that has no point above is inside, and begins so."""
+    for height in (-0.05, -1.0, -40.0, -1e6):
+        pose = placed(height)
+        pose[:2, 3] = 0.2, 0.3
+        body = SHAPES[name].moving(tg.Twist(pose, [0.0, 0.0, 1e-3], [0.0, 0.0, 0.1]))
+        assert tg.distance(body, ground, device="cpu").upper == 0.0
+        assert tg.intersects(body, ground, device="cpu")
+        near = tg.proximity(body, ground, distance=0.2, device="cpu")
+        assert near.kind.tolist() == [tg.Kind.INSIDE]
+        assert near.gap.tolist() == [0.0]
+        listed = tg.proximity([ground, body], distance=0.2, device="cpu")
+        assert listed.kind.tolist() == [tg.Kind.INSIDE]
+        assert (listed.body_a.tolist(), listed.body_b.tolist()) == ([0], [1])
+        for hit in (
+            tg.first_contact(body, ground, tolerance=1e-3, device="cpu"),
+            tg.first_contact([ground, body], tolerance=1e-3, device="cpu"),
+            tg.first_contact([body], [ground, SHAPES["box"].at(placed(1e3))], tolerance=1e-3, device="cpu"),
+        ):
+            assert (hit.status, hit.time) == (tg.Status.START, 0.0)
+    above = SHAPES[name].moving(tg.Twist(placed(1.1), [0.0, 0.0, 1e-3], [0.0, 0.0, 0.1]))
+    assert tg.first_contact([ground, above], device="cpu").status == tg.Status.FREE
+    assert tg.proximity([ground, above], distance=0.2, device="cpu").gap.min() == pytest.approx(0.1, abs=1e-8)
+
+
 def test_lists_of_all_kinds_find_the_pair_that_touches_first():
     things = [SHAPES[name].moving(tg.Rest(shift)) for name, shift in zip(SHAPES, shifts(10.0), strict=True)]
     things += [FLAT_FAR, deforming(30.0, -1.0)]

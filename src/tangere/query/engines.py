@@ -31,16 +31,22 @@ def _distance_from_ground(a: Any, b: Any, *, solid: bool, **options: Any) -> Any
     return heightfield_distance(a, b, **options)
 
 
-def _bodies_meet(a: Any, b: Any, *, solid: bool, **options: Any) -> bool:
+def _bodies_meet(a: Any, b: Any, *, solid: bool, **options: Any) -> bool | np.ndarray:
     from tangere.query.distance.convex.api import convex_bodies_meet
 
     if not _asks_of_mesh(a, b, solid):
         return convex_bodies_meet(a, b, **options)
-    return bool(np.any(_distance_of_bodies(a, b, solid=solid, **options).lower <= 0.0))
+    return _one_or_many(_distance_of_bodies(a, b, solid=solid, **options).lower <= 0.0)
 
 
-def _meets_ground(a: Any, b: Any, *, solid: bool, **options: Any) -> bool:
-    return bool(np.any(_distance_from_ground(a, b, solid=solid, **options).upper == 0.0))
+def _meets_ground(a: Any, b: Any, *, solid: bool, **options: Any) -> bool | np.ndarray:
+    found = _distance_from_ground(a, b, solid=solid, **options)
+    return _one_or_many(found.lower <= 0.0 if is_analytic(a) else found.upper == 0.0)
+
+
+def _one_or_many(told: Any) -> bool | np.ndarray:
+    """What is told of one pair, or of each of n."""
+    return bool(told) if np.ndim(told) == 0 else np.asarray(told, bool)
 
 
 def _near_bodies(a: Any, b: Any, **options: Any) -> Any:

@@ -3,7 +3,7 @@
 Question: which two bodies of a list, or one of each of two lists, may come near each other within the step?
 Method:   a box around each slice of a body's way (`broad_phase.bodies`); of paths, and of meshes that deform, one box
           for the whole step. Bodies of one family, in motions of as many links, are asked about together.
-Sound:    a body is inside its boxes; analytic ones inside the ball around them.
+Sound:    a body is inside its boxes; analytic ones inside the ball around them. Ground goes down for ever.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from tangere.shape.analytic import HULL, Analytic
 from tangere.shape.mesh import Mesh
 
 _AT_REST = Rest()
+#: How far down ground goes, which is solid: what is below it begins in contact.
+_DEPTH = -1e38
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +111,7 @@ def meeting_bodies(
     """
     bodies = [*a, *(b or ())]
     slices = ways_of(bodies, 0.5 * margin * (1.0 + 1e-9), device)
+    slices[[body.is_ground for body in bodies], :, 0, 2] = _DEPTH
     whole = np.stack([slices[:, :, 0].min(axis=1), slices[:, :, 1].max(axis=1)], axis=1)
     if b is None:
         still = np.array([body.is_still for body in bodies], bool)

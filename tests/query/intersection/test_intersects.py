@@ -60,15 +60,22 @@ def test_a_mesh_inside_another_does_not_meet_it():
     assert intersecting_pairs(ball, small, device="cpu").shape == (0, 2)
 
 
-def test_resting_poses_count_and_batches_do_not(rng):
+def test_resting_poses_and_batches_of_them_count():
     ball = tg.generate.icosphere(subdivisions=1)
     pose = np.eye(4)
     pose[0, 3] = 1.5
     assert intersects(ball.moving(Rest(pose)), ball, device="cpu")
     pose[0, 3] = 2.5
     assert not intersects(ball.moving(Rest(pose)), ball, device="cpu")
+    poses = np.tile(pose, (3, 1, 1))
+    poses[1, 0, 3] = 1.5
+    assert intersects(ball.moving(Rest(poses)), ball, device="cpu").tolist() == [False, True, False]
+    assert intersects(ball, ball.moving(Rest(poses[1:])), device="cpu").tolist() == [True, False]
+    assert intersects(ball.moving(Rest(poses[:1])), ball, device="cpu").tolist() == [False]
+    with pytest.raises(InputError, match="pair off"):
+        intersects(ball.moving(Rest(poses)), ball.moving(Rest(poses[:2])), device="cpu")
     with pytest.raises(InputError, match="one pose"):
-        intersects(ball.moving(Rest(np.tile(pose, (2, 1, 1)))), ball, device="cpu")
+        intersecting_pairs(ball.moving(Rest(poses)), ball, device="cpu")
 
 
 def test_more_pairs_than_the_first_guess_are_all_kept():

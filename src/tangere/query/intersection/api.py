@@ -12,11 +12,12 @@ import numpy as np
 import warp as wp
 
 from tangere.query.dispatch import answer, engine_for
+from tangere.query.intersection.body_pairs import meeting_pairs
 from tangere.query.intersection.cpu.search import prepared_search
-from tangere.query.intersection.posed import as_posed
+from tangere.query.intersection.posed import as_posed, paired
 from tangere.query.intersection.self_intersection import intersects_itself
 from tangere.query.intersection.traversal import meeting_triangles, meshes_meet
-from tangere.runtime import InputError, using_threads
+from tangere.runtime import Arrays, InputError, choose_device, using_threads
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
@@ -58,18 +59,21 @@ def intersects(
     a: Mesh | Analytic | Moving,
     b: Mesh | Analytic | Moving | Heightfield | TiledHeightfield | None = None,
     *,
-    time: float = 0.0,
+    time: Arrays = 0.0,
     solid: bool = False,
     device: str | wp.Device | None = None,
     threads: int | None = None,
-) -> bool:
+) -> bool | np.ndarray:
     """Whether any triangles of two meshes meet at one instant, one mesh passes through itself, or analytic bodies meet.
 
     Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh? Analytic bodies are solid:
     they meet unless a plane certainly separates them, so that nothing but rounding is called touching that is not. `b`
     may be the ground, a `Heightfield` or `TiledHeightfield`, which is solid: a body below its surface meets it.
 
+    Of batches of poses, bodies, motions or instants, n with n or n with 1, the answer is (n,) bool, one of each pair.
+
     Args:
+        time: instants in [0, 1], one or (n,).
         solid: one body inside another meets it as well; closed meshes whose triangles agree, others are refused.
 
     Example:
@@ -89,13 +93,27 @@ def intersects(
         return intersects_itself(a if isinstance(a, Mesh) else a.at(time), device=device, threads=threads)
     if threads is not None:
         with using_threads(threads):
-            return meshes_meet(a, b, time=time, device=device, prepared=prepared_search)
-    return meshes_meet(a, b, time=time, device=device, prepared=prepared_search)
+            return _surfaces_meet(a, b, time, device)
+    return _surfaces_meet(a, b, time, device)
+
+
+def _surfaces_meet(
+    a: Mesh | Moving, b: Mesh | Moving, time: Arrays, device: str | wp.Device | None
+) -> bool | np.ndarray:
+    """Whether surfaces meet: of one pair, or of each of n."""
+    one, other = as_posed(a, time), as_posed(b, time)
+    if one.single and other.single:
+        return meshes_meet(a, b, time=time, device=device, prepared=prepared_search)
+    on = choose_device(device)
+    count = len(paired(one, other, on))
+    poses = np.concatenate([np.broadcast_to(each.poses, (count, 4, 4)) for each in (one, other)])
+    pairs = np.stack([np.arange(count), count + np.arange(count)], axis=1)
+    return meeting_pairs((one.mesh, other.mesh), np.repeat([0, 1], count), poses, pairs, on)[:, 0] >= 0
 
 
 def _solids_meet(
-    a: Mesh | Moving, b: Mesh | Moving | None, time: float, device: str | wp.Device | None, threads: int | None
-) -> bool:
+    a: Mesh | Moving, b: Mesh | Moving | None, time: Arrays, device: str | wp.Device | None, threads: int | None
+) -> bool | np.ndarray:
     """Whether surfaces meet, or one body is inside the other."""
     from tangere.query.containment.api import check_solid, contained  # as an engine: who does not ask does not load it
 
@@ -104,7 +122,9 @@ def _solids_meet(
     check_solid(a, "a")
     check_solid(b, "b")
     with using_threads(threads):
-        if meshes_meet(a, b, time=time, device=device, prepared=prepared_search):
-            return True
-        inside = contained(as_posed(a, time), as_posed(b, time), device)
-        return bool(max(vertex.max() for vertex in inside) >= 0)
+        meet = _surfaces_meet(a, b, time, device)
+        if meet is True or np.all(meet):
+            return meet
+        in_b, in_a = contained(as_posed(a, time), as_posed(b, time), device)
+        inside = (in_b >= 0) | (in_a >= 0)
+        return bool(inside[0]) if isinstance(meet, bool) else meet | inside

@@ -88,12 +88,13 @@ def convex_bodies_meet(
     a: Analytic | Mesh | Moving,
     b: Analytic | Mesh | Moving,
     *,
-    time: float = 0.0,
+    time: Arrays = 0.0,
     device: str | wp.Device | None = None,
-) -> bool:
-    """Whether any pair of analytic bodies, or one and a mesh, meets: unless a plane certainly separates them."""
+) -> bool | np.ndarray:
+    """Whether analytic bodies, or one and a mesh, meet: unless a plane certainly separates them; (n,) of n pairs."""
     one, other = _placed_pair("intersects", a, b, time)
-    return bool((_answers(one, other, device)["lower"] <= 0.0).any())
+    meet = _answers(one, other, device)["lower"] <= 0.0
+    return bool(meet[0]) if one.single and other.single else meet
 
 
 def _placed_pair(question: str, a: Any, b: Any, time: Arrays) -> tuple[PlacedBodies, PlacedBodies]:

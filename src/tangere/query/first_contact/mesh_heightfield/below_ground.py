@@ -1,8 +1,9 @@
 """Is a part of a mesh below the surface of the ground? Whoever is meets the surface on the way up.
 
 Method: where the surfaces do not meet, a point is below the ground if and only if the surface is somewhere above it: so
-        the mesh is moved straight up until all of it is above the ground, and asked whether it touches on the way.
-        Holes and the border need no care, and nor do triangles that reach beyond them.
+        the mesh is moved straight up until all of it is above the ground, and asked whether it touches on the way. What
+        is far below all of the ground above it starts from nearer: rounding grows with the length of a motion. Holes
+        and the border need no care, and nor do triangles that reach beyond them.
 Sound:  a mesh that is below is never missed. The question is asked with a quarter of the tolerance, of meshes that are
         farther than half of it from the surface: one that is just above does not touch on its way.
 """
@@ -25,6 +26,8 @@ from tangere.shape.mesh import Mesh
 
 #: Part of the tolerance that is asked with.
 SHARPER = 0.25
+#: Meshes that are so many sizes away from the origin of their frame are moved there.
+_FAR = 1e3
 
 
 def rigid_below_ground(
@@ -36,10 +39,17 @@ def rigid_below_ground(
     rise = _rise(placed, blocks)
     if rise is None:
         return None
-    squares = blocks.blocks(rise[0])
-    up = mesh.moving(Twist(pose, (0.0, 0.0, rise[1]), (0.0, 0.0, 0.0)))
+    near, lift, way = rise
+    squares = blocks.blocks(near)
+    lifted = pose.copy()
+    lifted[2, 3] += lift
+    if lift > 0.0 and np.abs(mesh.bounds).max() > _FAR * mesh.extent:  # far in its own frame: not where it is lifted to
+        middle = mesh.bounds.mean(axis=0)
+        mesh = mesh.replace(vertices=mesh.vertices - middle)
+        lifted[:3, 3] += lifted[:3, :3] @ middle
+    up = mesh.moving(Twist(lifted, (0.0, 0.0, way), (0.0, 0.0, 0.0)))
     found, block = first_on_squares(up, squares, 0.0, SHARPER * (accuracy.tolerance or 0.0), "trusted", device)
-    return None if found.status == Status.FREE else _buried(found, block, rise[1])
+    return None if found.status == Status.FREE else _buried(found, block, lift, way)
 
 
 def deforming_below_ground(
@@ -49,28 +59,33 @@ def deforming_below_ground(
     rise = _rise(mesh.vertices, blocks)
     if rise is None:
         return None
-    block = blocks.around(rise[0])
-    up = mesh.moving(Linear(mesh.vertices + (0.0, 0.0, rise[1])))
+    near, lift, way = rise
+    block = blocks.around(near)
+    lifted = mesh.replace(vertices=mesh.vertices + (0.0, 0.0, lift)) if lift else mesh
+    up = lifted.moving(Linear(lifted.vertices + (0.0, 0.0, way)))
     sharper = SHARPER * (accuracy.tolerance or 0.0)
     found = deforming_first_contact(up, block.mesh, start="trusted", tolerance=sharper, device=device)
-    return None if found.status == Status.FREE else _buried(found, block, rise[1])
+    return None if found.status == Status.FREE else _buried(found, block, lift, way)
 
 
-def _rise(points: np.ndarray, blocks: GroundBlocks) -> tuple[np.ndarray, float] | None:
-    """The squares of ground above the lowest of the points, and how far up it is beyond them; None without any."""
+def _rise(points: np.ndarray, blocks: GroundBlocks) -> tuple[np.ndarray, float, float] | None:
+    """The squares of ground above the lowest of the points, how far up none of it is, and from there how far it is
+    beyond them; None without any.
+    """
     lower, upper = points.min(axis=0), points.max(axis=0)
     near = blocks.near(lower, np.array([upper[0], upper[1], np.inf]))
     if not len(near):
         return None
-    highest = float(blocks.bounds[near, 1, 2].max())
+    lowest, highest = float(blocks.bounds[near, 0, 2].min()), float(blocks.bounds[near, 1, 2].max())
     size = float(np.ptp(points, axis=0).max())
-    return near, highest - float(lower[2]) + 1e-3 * (size + abs(highest))
+    lift = max(lowest - float(upper[2]) - size - 1e-3 * abs(lowest), 0.0)
+    return near, lift, highest - (float(lower[2]) + lift) + 1e-3 * (size + abs(highest))
 
 
-def _buried(found: FirstContact, block: GroundBlock, rise: float) -> FirstContact:
+def _buried(found: FirstContact, block: GroundBlock, lift: float, way: float) -> FirstContact:
     """What is met on the way up, as a contact at the start: how far down it is, and out is up."""
     contacts = in_ground(found.contacts, block)[:1]
-    depth = rise * float(contacts.time[0])
+    depth = lift + way * float(contacts.time[0])
     buried = Contacts.of(
         point_a=contacts.point_a - (0.0, 0.0, depth),
         point_b=contacts.point_b,

@@ -33,6 +33,7 @@ from tangere.query.distance.convex.bodies import (
 from tangere.query.distance.heightfield import heightfield_distance
 from tangere.query.first_contact.mesh_heightfield.details import in_ground
 from tangere.query.first_contact.rigid.scene import allowed_pairs
+from tangere.query.intersection.posed import as_posed
 from tangere.query.listed_bodies import ListedBody, ball_radius, listed, meeting_bodies, turned_round
 from tangere.query.manifold.mesh.near_triangles import NearTriangle, near_triangle_kernel
 from tangere.query.proximity.api import proximity
@@ -60,7 +61,7 @@ def bodies_proximity(
     Args:
         a, b: meshes or analytic bodies, at rest or moving; `b` may be the ground.
         distance: what is nearer than this is in contact [m].
-        time: the instant in [0, 1]; with analytic bodies and rigid meshes also (n,).
+        time: instants in [0, 1], one or (n,); one of meshes in Linear motion.
         nearest: of each pair of bodies only the nearest contact.
 
     Returns:
@@ -69,17 +70,17 @@ def bodies_proximity(
         there. Two meshes have contacts of their features, as from `proximity` of meshes.
     """
     with using_threads(threads):
-        if kind_of(b) == TERRAIN:
+        if not is_analytic(a) and not is_analytic(b):
+            found = _of_meshes(a, b, distance, time, device)
+        elif kind_of(b) == TERRAIN:
             found = _on_ground(a, b, distance, time, device)
         elif is_analytic(a) and is_analytic(b):
             found = _of_bodies(a, b, distance, time, device)
         elif is_analytic(a):
             found = _of_mesh(as_placed(a, time), as_placed(b, time), distance, device)
-        elif is_analytic(b):
+        else:
             found = turned_round(_of_mesh(as_placed(b, time), as_placed(a, time), distance, device))
             found = replace(found, body_a=found.body_b, body_b=found.body_a)
-        else:
-            found = proximity(*(_still(thing, time) for thing in (a, b)), distance=distance, device=device)
     return _nearest_of_each(found) if nearest else found
 
 
@@ -125,6 +126,21 @@ def _of_bodies(a: Any, b: Any, distance: float, time: Arrays, device: Any) -> Co
     return Contacts.of(**columns, normal=normal, gap=upper[rows], kind=kind, query=rows.astype(np.int32))
 
 
+def _of_meshes(a: Any, b: Any, distance: float, time: Arrays, device: Any) -> Contacts:
+    """Of a mesh and a mesh or ground: pair by pair, since each has trees of its own."""
+    ground = kind_of(b) == TERRAIN
+    posed = [as_posed(thing, time) for thing in ((a,) if ground else (a, b))]
+    if all(side.single for side in posed):
+        return _two_meshes(_still(a, time), _still(b, time), distance, device)
+    count = paired_count(len(posed[0].poses), len(posed[-1].poses))
+    parts = []
+    for row in range(count):
+        sides = [side.mesh.at(side.poses[min(row, len(side.poses) - 1)]) for side in posed]
+        found = _two_meshes(sides[0], b if ground else sides[1], distance, device)
+        parts.append(replace(found, query=np.full(len(found), row, np.int32)))
+    return Contacts.joined(parts) if parts else Contacts()
+
+
 def _of_mesh(body: PlacedBodies, mesh: PlacedBodies, distance: float, device: Any) -> Contacts:
     """Of bodies and a mesh: every triangle that is nearer."""
     found = _near_triangles(body, mesh, distance, device)
@@ -164,16 +180,8 @@ def _contacts(found: np.ndarray, poses: np.ndarray, triangles: np.ndarray) -> Co
 
 
 def _on_ground(a: Any, terrain: Any, distance: float, time: Arrays, device: Any) -> Contacts:
-    """Of bodies, or of a mesh, and the ground: its faces, or its features; what is below is inside."""
+    """Of bodies and the faces of the ground; what is below is inside."""
     blocks = GroundBlocks.of(terrain)
-    if not is_analytic(a):
-        mesh = _still(a, time)
-        near = blocks.near(mesh.bounds[0] - distance, mesh.bounds[1] + distance)
-        found = Contacts()
-        if len(near):
-            block = blocks.around(near)
-            found = in_ground(proximity(mesh, block.mesh, distance=distance, device=device), block)
-        return found if len(found) else _below(mesh, terrain, 0, device)
     placed, parts = as_placed(a, time), []
     for row, pose in enumerate(placed.poses):
         body = placed.shape[row] if len(placed.shape) > 1 else placed.shape
@@ -185,12 +193,35 @@ def _on_ground(a: Any, terrain: Any, distance: float, time: Arrays, device: Any)
             each.append(_contacts(near, alone.poses, block.face_numbers(near["triangle"])))
         found = Contacts.joined(each) if each else Contacts()
         found = replace(found, query=np.full(len(found), row, np.int32))[np.argsort(found.feature_b, kind="stable")]
-        parts.append(found if len(found) else _below(alone.shape.at(pose), terrain, row, device))
+        parts.append(_unless_below(found, alone.shape.at(pose), terrain, row, device))
     return Contacts.joined(parts) if parts else Contacts()
 
 
+def _two_meshes(mesh: Mesh, terrain: Any, distance: float, device: Any) -> Contacts:
+    """Of a mesh and the features of another one, or of the ground."""
+    if isinstance(terrain, Mesh):
+        return proximity(mesh, terrain, distance=distance, device=device)
+    blocks = GroundBlocks.of(terrain)
+    near = blocks.near(mesh.bounds[0] - distance, mesh.bounds[1] + distance)
+    found = Contacts()
+    if len(near):
+        block = blocks.around(near)
+        found = in_ground(proximity(mesh, block.mesh, distance=distance, device=device), block)
+    return _unless_below(found, mesh, terrain, 0, device)
+
+
+def _unless_below(found: Contacts, thing: Any, terrain: Any, row: int, device: Any) -> Contacts:
+    """What was found near the surface, or that the thing is below it: else the nearest place pushes it upwards."""
+    if len(found):
+        nearest = int(np.argmin(found.gap))
+        if found.gap[nearest] <= 0.0 or found.normal[nearest, 2] > 0.0:
+            return found
+    inside = _below(thing, terrain, row, device)
+    return found if len(found) and not (inside.kind == Kind.INSIDE).any() else inside
+
+
 def _below(thing: Any, terrain: Any, row: int, device: Any) -> Contacts:
-    """The contact of something that is below the surface and nowhere near it; none of other things."""
+    """The contact of something that meets the ground, or is below its surface; none of other things."""
     found = heightfield_distance(thing, terrain, device=device)
     if found.upper > 0.0:
         return Contacts()
