@@ -108,6 +108,12 @@ class HostMirror:
         written.append(slots[slots[:, 0] >= 0])
         log.call(lambda: written.__delitem__(slice(count, None)))
 
+    def note_rows(self, copy: wp.array, rows: np.ndarray, log: UndoLog) -> None:
+        """Rows of one array of numbers have been written."""
+        if self.apart:
+            noted = np.stack([0 * rows, rows], axis=1)
+            self.note(copy.dtype, np.array([self._numbers[copy.ptr]]), noted, log)
+
     def send_rows(self, array: wp.array, begin: int, end: int) -> None:
         """Rows that are new: nobody reads them yet."""
         if self.apart and end > begin:

@@ -318,10 +318,10 @@ class BodyRoom:
         self.asking: PreparedLaunch | None = None
         self._names = own.numbers.copy()
         parts = max(own.numbers) + 1 + MOST_PARTS
-        bodies, first_dof, first_vertex = (np.zeros(parts, int) for _ in range(3))
+        of_dofs, of_vertices = (np.zeros((parts, 3), np.int32) for _ in range(2))
         for part, number in own.numbers.items():
-            bodies[part] = number  # and its range: nothing has come off it since
-            first_dof[part], first_vertex[part] = assembly.dof_base[number], assembly.vertex_base[number]
+            of_dofs[part] = number, number, assembly.dof_base[number]  # a range of its own: nothing has come off it yet
+            of_vertices[part] = number, number, assembly.vertex_base[number]
         mu, lam = lame_moduli(given)
         vertex_room, name_room = self.complex_arrays.vertex_room, self.store.vertex_room
         row_of = np.full(vertex_room, -1)
@@ -337,9 +337,7 @@ class BodyRoom:
             **shared.dof_columns,
             known=ints([len(rows)]),
             row_of=ints(row_of),
-            base=ints(first_dof),
-            number_of=ints(bodies),
-            range_of=ints(bodies),
+            parts=of_dofs,
             vertex_stamp=blank(vertex_room),
             simplex_stamp=blank(self.complex_arrays.simplex_room),
             mu=mu,
@@ -361,9 +359,7 @@ class BodyRoom:
             opened=blank(name_room),
             vertex_row=ints(vertex_row),
             face_row=ints(face_row),
-            base=ints(first_vertex),
-            number_of=ints(bodies),
-            range_of=ints(bodies),
+            parts=of_vertices,
             vertex_stamp=blank(name_room),
         )
         limits, alive = pipeline.initial_contacts.limits.numpy(), own.surface.dofs >= 0
@@ -460,15 +456,13 @@ class BodyRoom:
 
     def has_room_for(self, part: int) -> bool:
         """Whether there is room for a part of this number."""
-        return part < len(host(self.dofs.range_of))
+        return part < len(host(self.dofs.parts))
 
     def enter_part(self, new: FoundPart, number: int, log: UndoLog) -> None:
         """A part has come off, and is the body of this number."""
-        part, of = [new.part], new.of
-        for room in (self.dofs, self.faces):
-            log.keep(room.number_of, part)[part] = number
-            for array in (room.range_of, room.base):
-                log.keep(array, part)[part] = host(array)[of]
+        for array in (self.dofs.parts, self.faces.parts):
+            _, home, first = host(array)[new.of]
+            log.keep(array, [new.part])[new.part] = number, home, first
         self._names[new.part] = number
         log.call(lambda: self._names.__delitem__(new.part))
 

@@ -63,9 +63,7 @@ class DofRoom:
     blended: wp.array[wp.vec3i]  #: vertices that are between two others now
     blends: wp.array[wp.float64]
     row_of: wp.array[int]  #: by vertex of the complex: its dof
-    base: wp.array[int]  #: by part: the first dof of its range
-    number_of: wp.array[int]  #: by part: its body
-    range_of: wp.array[int]  #: by part: the range of the arrays that it has rows in
+    parts: wp.array[wp.vec3i]  #: by part: its body, the range of the arrays that it has rows in, the first dof of that
     body: wp.array[int]  #: by dof
     counts: wp.array[int]  #: by range: dofs in use
     rooms: wp.array[int]  #: by range: dofs there is room for
@@ -149,16 +147,16 @@ def place_dofs(first: int, changed: wp.array[int], c: ComplexArrays, d: DofRoom,
     """
     d.numbers[TOUCHED] = 0
     for v in range(d.known[0], c.numbers[VERTICES]):
-        part = c.part[c.simplex_at[v]]
-        own = d.range_of[part]
+        part = d.parts[c.part[c.simplex_at[v]]]
+        own = part[1]
         count = d.counts[own]
         if count >= d.rooms[own]:
             log.numbers[FULL] = 1
             return
         put(log, DOF_COUNTS, d.counts, own, count + 1)
-        row = d.base[part] + count
+        row = part[2] + count
         put(log, ROW_OF, d.row_of, v, row)
-        put(log, BODY, d.body, row, d.number_of[part])
+        put(log, BODY, d.body, row, part[0])
         put(log, FREE, d.free, row, 1)
         put_value(log, LIMIT, d.limit, row, wp.float64(wp.inf))
     for i in range(changed[1]):

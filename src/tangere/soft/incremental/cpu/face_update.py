@@ -55,9 +55,7 @@ class FaceRoom:
     vertex_row: wp.array[int]  #: by vertex of the cut surface: the one of the simulation, or -1
     face_row: wp.array[int]  #: by triangle of the cut surface
     slot_of: wp.array[int]  #: by face: the triangle of the cut surface
-    base: wp.array[int]  #: by part: the first vertex of its range
-    number_of: wp.array[int]  #: by part: its body
-    range_of: wp.array[int]  #: by part: the range of the arrays that it has rows in
+    parts: wp.array[wp.vec3i]  #: by part: its body, the range of the arrays that it has rows in, the first vertex there
     body: wp.array[int]  #: by vertex of the simulation
     counts: wp.array[int]  #: by range: vertices in use
     rooms: wp.array[int]  #: by range: vertices there is room for
@@ -366,15 +364,15 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
     r.found[STAMP] = r.found[STAMP] + 1
     for name in range(r.known[0], s.numbers[SURFACE_VERTICES]):
         if s.store[s.dofs + name] >= 0:
-            part = c.part[s.store[s.owners + s.store[s.places + name] / 3] >> 2]
-            own = r.range_of[part]
+            part = r.parts[c.part[s.store[s.owners + s.store[s.places + name] / 3] >> 2]]
+            own = part[1]
             n = r.counts[own]
             if n >= r.rooms[own]:
                 log.numbers[FULL] = 1
                 return
             put(log, VERTEX_COUNTS, r.counts, own, n + 1)
-            put(log, VERTEX_ROW, r.vertex_row, name, r.base[part] + n)
-            put(log, BODY, r.body, r.base[part] + n, r.number_of[part])
+            put(log, VERTEX_ROW, r.vertex_row, name, part[2] + n)
+            put(log, BODY, r.body, part[2] + n, part[0])
     # which faces have other corners; what they own is loose, and their lists are those of before
     for i in range(count[0]):
         slot = r.slots[i]
