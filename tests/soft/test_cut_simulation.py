@@ -110,9 +110,9 @@ def test_a_half_that_is_cut_off_falls_at_g_onto_the_floor() -> None:
 def test_parts_are_looked_for_in_slices_of_a_budget(monkeypatch) -> None:
     advance, asked = ConnectedParts.advance, []
 
-    def slice_of_40(parts: ConnectedParts, budget: int = 40) -> np.ndarray:
-        asked.append(budget)
-        return advance(parts, 40)
+    def slice_of_40(parts: ConnectedParts, **options) -> list:
+        asked.append(options)
+        return advance(parts, 40, **options)
 
     monkeypatch.setattr(ConnectedParts, "advance", slice_of_40)
     simulation = Simulation([block()], device="cpu", threads=1)
