@@ -162,6 +162,7 @@ def open_facets(c: ComplexArrays):
         for z in range(c.lengths[STAR]):
             push(c, STARS, c.lists[STAR, z])
         push(c, STAR_ENDS, c.lengths[STARS])
+    c.fractions[0] = wp.float64(0.0)
     for i in range(c.lengths[STARS]):  # also facets that bisected chords have divided
         disconnect(c, c.lists[STARS, i])
     for i in range(c.lengths[FACETS]):
@@ -256,7 +257,7 @@ def disconnect(c: ComplexArrays, t: int):
                 size = wp.length(facet_normal(c, t, k))
                 if c.size == 4:
                     size = wp.float64(0.5) * size
-                c.opened_area[0] = c.opened_area[0] + size
+                c.fractions[0] = c.fractions[0] + size
         c.neighbours[t] = beyond
         c.opening[t] = 0
 
