@@ -91,8 +91,12 @@ def _in_rows(simulation: Simulation, places: np.ndarray) -> np.ndarray:
     return x
 
 
+@pytest.mark.parametrize("alone", [False, True], ids=["by patches", "each vertex alone"])
 @pytest.mark.parametrize("apart", [0.0, 0.5, 2.0, 5.0])
-def test_walls_that_look_nearby_first_find_what_they_find_by_looking_everywhere(apart, monkeypatch) -> None:
+def test_walls_that_look_nearby_first_find_what_they_find_by_looking_everywhere(apart, alone, monkeypatch) -> None:
+    """A thread for each vertex is how a GPU searches."""
+    monkeypatch.setattr(step, "Patches", partial(Patches, per_feature=alone))
+    monkeypatch.setattr(cuts, "InPlaceUpdate", partial(InPlaceUpdate, apart=alone))
     pipeline = opened_block(apart)._pipeline
     pipeline.reset()
     detection = pipeline.detection
@@ -106,7 +110,7 @@ def test_walls_that_look_nearby_first_find_what_they_find_by_looking_everywhere(
 
 @pytest.mark.parametrize("apart", [0.0, 2.0])
 def test_walls_find_what_a_thread_for_each_vertex_finds_in_a_layout_anew(apart) -> None:
-    """The search of GPUs knows nothing of walls that look nearby first, nor of a tree that was updated."""
+    """The search of GPUs, in a layout that knows nothing of a tree that was updated."""
     pipeline = opened_block(apart)._pipeline
     pipeline.reset()
     assembly, detection = pipeline.assembly, pipeline.detection

@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import warp as wp
 
-from tangere.bvh.lbvh import Lanes, MovingBox, TreeArrays, apart_in_lanes, boxes_meet
+from tangere.bvh.lbvh import Lanes, MovingBox, TreeArrays, apart_in_lanes, boxes_meet, resting_box
 from tangere.bvh.wide import cone_rows
 from tangere.geometry.simd import lanes_by_mask
 from tangere.runtime import SOUND, launch
-from tangere.soft.contact.activation import FAR, contact_gap, vertex_normal
+from tangere.soft.contact.activation import FAR, REACH, contact_gap, meets_wall, vertex_normal
 from tangere.soft.contact.cpu.simd_candidates import SCRATCH_ROW
-from tangere.soft.contact.cpu.simd_nearest_faces import simd_nearest_faces
+from tangere.soft.contact.cpu.simd_nearest_faces import not_nearer, simd_nearest_faces
 from tangere.soft.contact.normal_cones import NormalCones, cones_face_same_way
-from tangere.soft.model.assembled_bodies import AssembledBodies, SurfaceArrays
+from tangere.soft.model.assembled_bodies import WALL, AssembledBodies, SurfaceArrays
 from tangere.soft.safe_step.patches import FittedTree, Patches, contains_cluster
 
 wp.set_module_options(SOUND)
@@ -32,7 +32,7 @@ wp.set_module_options(SOUND)
 #: Patches worth a thread: each takes some microseconds.
 GRAIN = 32
 #: Vertices on walls of a cut look for other walls of their body up to this part of the contact distance first: those
-#: that were just opened are a kerf apart. Only where nothing is that near they look as far as all others (CPU).
+#: that were just opened are a kerf apart. Only where nothing is that near they look as far as all others.
 NEAR_WALL = 0.25
 
 
@@ -68,6 +68,7 @@ def find_nearest_faces(
         inputs += [fitted.overlapping, fitted.certified]
         inputs += [lists.cluster_offsets, lists.clusters, cones.clusters, cones.vertices, cones.patches]
         inputs += [tree.arrays, fitted.boxes.nodes, fitted.boxes.lanes, *where]
+        inputs += [NEAR_WALL * distance, wp.vec3d(*patches.frame.origin), patches.frame.scale]
         launch(_nearest, len(members.units), inputs, found, device=assembly.device, grain=GRAIN)
         return None
     bvh8 = fitted.bvh8
@@ -107,6 +108,9 @@ def _nearest(
     positions: wp.array[wp.vec3d],
     surface: SurfaceArrays,
     distance: wp.float64,
+    near: wp.float64,
+    origin: wp.vec3d,
+    scale: wp.float64,
     normals: wp.array[wp.vec3d],
     gaps: wp.array[wp.vec2d],
     partners: wp.array[int],
@@ -120,33 +124,57 @@ def _nearest(
         return
     smooth = certified[patch] == 1
     cone = patch_cones[patch]
-    node = int(0)
-    while node < tree.skip.shape[0]:
-        other = tree.cluster[node]
-        if not boxes_meet(boxes[v], nodes[node]):
-            node = tree.skip[node]
-        elif other < 0:
-            node = node + 1
-        elif (
-            cones_face_same_way(cone, cones[other])
-            or cones_face_same_way(vertex_cones[own], cones[other])
-            or (smooth and contains_cluster(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other))
-        ):
-            node = tree.skip[node]
-        else:
-            separated = apart_in_lanes(boxes[v], lanes, 12 * other)
-            for j in range(tree.first[node], tree.last[node] + 1):
-                if separated[j - tree.first[node]] <= 0:
-                    if gaps[v][0] == wp.float64(0.0):  # the first time
-                        gaps[v] = wp.vec2d(FAR, FAR)
-                        normals[v] = wp.normalize(vertex_normal(v, positions, surface))
-                    found = contact_gap(v, normals[v], tree.items, j, positions, surface, distance, gaps[v])
-                    side = int(found < wp.float64(0.0))
-                    gap = wp.abs(found)
-                    if gap < FAR:
-                        f = tree.order[j]
-                        least = gaps[v][side]
-                        if gap < least or (gap == least and f < partners[2 * v + side]):
-                            gaps[v][side] = gap
-                            partners[2 * v + side] = f
-            node = tree.skip[node]
+    at_wall = int((surface.traits[v] & WALL) != 0)
+    narrow = boxes[v]
+    if at_wall == 1:
+        narrow = resting_box(positions[v], near - wp.float64(0.5) * REACH * distance, origin, scale)
+    widely = int(0)
+    searching = int(1)
+    while searching == 1:
+        left_out = int(0)
+        node = int(0)
+        while node < tree.skip.shape[0]:
+            other = tree.cluster[node]
+            if not boxes_meet(boxes[v], nodes[node]):
+                node = tree.skip[node]
+            elif other < 0:
+                node = node + 1
+            elif (
+                cones_face_same_way(cone, cones[other])
+                or cones_face_same_way(vertex_cones[own], cones[other])
+                or (smooth and contains_cluster(clusters, cluster_offsets[patch], cluster_offsets[patch + 1], other))
+            ):
+                node = tree.skip[node]
+            else:
+                separated = apart_in_lanes(boxes[v], lanes, 12 * other)
+                beyond = separated
+                if at_wall == 1:
+                    beyond = apart_in_lanes(narrow, lanes, 12 * other)
+                for j in range(tree.first[node], tree.last[node] + 1):
+                    lane = j - tree.first[node]
+                    wanted = int(separated[lane] <= 0)
+                    if wanted == 1 and at_wall == 1:
+                        far = int(0)  # another wall, and not nearby
+                        if beyond[lane] > 0:
+                            if meets_wall(v, tree.items[j, 0], tree.items[j, 1], tree.items[j, 2], surface):
+                                far = 1
+                        left_out += far
+                        wanted = int(far == widely)
+                    if wanted == 1:
+                        if gaps[v][0] == wp.float64(0.0):  # the first time
+                            gaps[v] = wp.vec2d(FAR, FAR)
+                            normals[v] = wp.normalize(vertex_normal(v, positions, surface))
+                        found = contact_gap(v, normals[v], tree.items, j, positions, surface, distance, gaps[v])
+                        side = int(found < wp.float64(0.0))
+                        gap = wp.abs(found)
+                        if gap < FAR:
+                            f = tree.order[j]
+                            least = gaps[v][side]
+                            if gap < least or (gap == least and f < partners[2 * v + side]):
+                                gaps[v][side] = gap
+                                partners[2 * v + side] = f
+                node = tree.skip[node]
+        searching = int(0)
+        if widely == 0 and left_out > 0 and not_nearer(gaps[v], near):
+            searching = 1
+        widely = 1

@@ -113,11 +113,10 @@ class ComplexArrays:
     numbers: wp.array[int]  #: (NUMBERS,)
     lists: wp.array2d[int]  #: (LISTS, list_room)
     lengths: wp.array[int]  #: (LISTS,)
-    fractions: wp.array[wp.float64]  #: (list_room,) where edges are crossed
+    #: (list_room,) where edges are crossed; then the first one is the area of one side of what opens [m^2], of a sheet the
+    #: length [m]
+    fractions: wp.array[wp.float64]
     blends: wp.array[wp.float64]  #: (list_room,) vertex BLENDED is (1 - s) BLENDED_P + s BLENDED_Q
-    opened_area: wp.array[
-        wp.float64
-    ]  #: (1,) of one side of what has opened in this step [m^2]; of a sheet the length [m]
     edge_keys: wp.array[wp.int64]  #: a hash table of edges
     edge_marks: wp.array[int]
     journal: wp.array[int]
@@ -222,7 +221,6 @@ def begin_step(c: ComplexArrays):
     c.numbers[ON_BEFORE] = c.lengths[ON]
     for k in range(int(CROSSED), NUMBERS):
         c.numbers[k] = 0
-    c.opened_area[0] = wp.float64(0.0)
     c.journal_lengths[0] = 0
     c.journal_lengths[1] = 0
     for which in range(LISTS):

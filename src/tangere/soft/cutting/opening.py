@@ -52,7 +52,7 @@ from tangere.soft.cutting.primitives import (
     is_pinched,
     set_opening,
 )
-from tangere.soft.cutting.swept_blade import is_new_edge
+from tangere.soft.cutting.swept_blade import edge_room, is_new_edge
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
@@ -162,6 +162,7 @@ def open_facets(c: ComplexArrays):
         for z in range(c.lengths[STAR]):
             push(c, STARS, c.lists[STAR, z])
         push(c, STAR_ENDS, c.lengths[STARS])
+    c.fractions[0] = wp.float64(0.0)
     for i in range(c.lengths[STARS]):  # also facets that bisected chords have divided
         disconnect(c, c.lists[STARS, i])
     for i in range(c.lengths[FACETS]):
@@ -198,6 +199,7 @@ def bisect_chords(c: ComplexArrays, separates: int):
     c.lengths[EDGES_P] = 0
     c.lengths[EDGES_Q] = 0
     c.lengths[EDGES_AT] = 0
+    room = edge_room(c, c.lengths[FACETS])
     for i in range(c.lengths[FACETS]):
         facet = c.lists[FACETS, i]
         corners = c.corners[facet >> 2]
@@ -206,7 +208,7 @@ def bisect_chords(c: ComplexArrays, separates: int):
                 if j != (facet & 3) and k != (facet & 3):
                     p = wp.min(corners[j], corners[k])
                     q = wp.max(corners[j], corners[k])
-                    if is_new_edge(c, p, q, mark):
+                    if is_new_edge(c, p, q, mark, room):
                         push(c, EDGES_P, p)
                         push(c, EDGES_Q, q)
                         push(c, EDGES_AT, facet >> 2)
@@ -255,7 +257,7 @@ def disconnect(c: ComplexArrays, t: int):
                 size = wp.length(facet_normal(c, t, k))
                 if c.size == 4:
                     size = wp.float64(0.5) * size
-                c.opened_area[0] = c.opened_area[0] + size
+                c.fractions[0] = c.fractions[0] + size
         c.neighbours[t] = beyond
         c.opening[t] = 0
 

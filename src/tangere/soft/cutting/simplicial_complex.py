@@ -368,7 +368,7 @@ class SimplicialComplex:
             crumbs=n[layout.CRUMBS],
             dropped=n[layout.DROPPED],
             split=n[layout.SPLIT],
-            opened_area=float(self.view("opened_area")[0]),
+            opened_area=float(self.view("fractions")[0]),
         )
 
     def _prepare(self) -> None:
@@ -400,7 +400,7 @@ class SimplicialComplex:
         arrays.list_room = max(1024, min(simplices, _MOST_LISTED))
         arrays.numbers = self._zeros("numbers", layout.NUMBERS)
         arrays.lengths = self._zeros("lengths", layout.LISTS)
-        arrays.journal_lengths, arrays.opened_area = self._zeros("journal_lengths", 2), self._zeros("opened_area", 1)
+        arrays.journal_lengths = self._zeros("journal_lengths", 2)
         for names, count in (
             (_BY_SIMPLEX + _JOURNAL, arrays.simplex_room),
             (_BY_VERTEX + _VERTEX_JOURNAL, arrays.vertex_room),
@@ -434,7 +434,6 @@ class SimplicialComplex:
         old, new = self.arrays, ComplexArrays()
         new.size = old.size
         new.numbers, new.lengths, new.journal_lengths = old.numbers, old.lengths, old.journal_lengths
-        new.opened_area = old.opened_area
         new.simplex_room, new.vertex_room = (int(1.5 * n) for n in (old.simplex_room, old.vertex_room))
         new.list_room = 2 * old.list_room
         for names, count in (

@@ -227,9 +227,17 @@ def height_over(p: wp.vec3d, blade: SweptBlade, w: int) -> wp.float64:
 
 
 @wp.func
-def is_new_edge(c: ComplexArrays, p: int, q: int, mark: int) -> bool:
-    """Whether pq, p < q, is seen for the first time with this mark: it is put into the hash table."""
-    room = c.edge_keys.shape[0]
+def edge_room(c: ComplexArrays, simplices: int) -> int:
+    """How much of the hash table is used for the edges of so many simplices: what is small stays in the caches."""
+    room = int(64)
+    while room < 16 * simplices and room < c.edge_keys.shape[0]:
+        room = 2 * room
+    return room
+
+
+@wp.func
+def is_new_edge(c: ComplexArrays, p: int, q: int, mark: int, room: int) -> bool:
+    """Whether pq, p < q, is seen for the first time with this mark: it is put into so much of the hash table."""
     key = (wp.int64(p) << wp.int64(32)) | wp.int64(q)
     place = int((wp.uint32(p) * wp.uint32(73856093) + wp.uint32(q) * wp.uint32(19349663)) & wp.uint32(room - 1))
     tries = int(0)
@@ -256,6 +264,7 @@ def find_crossings(c: ComplexArrays, blade: SweptBlade, count: int):
     stroke = c.numbers[STROKE]
     mark = new_mark(c)
     m = 2 * (count - 1)
+    room = edge_room(c, c.lengths[CANDIDATES])
     for i in range(c.lengths[CANDIDATES]):
         corners = c.corners[c.lists[CANDIDATES, i]]
         for j in range(1, c.size):
@@ -266,7 +275,7 @@ def find_crossings(c: ComplexArrays, blade: SweptBlade, count: int):
                 at_q = c.rest[q]
                 asked = c.on[p] != stroke and c.on[q] != stroke
                 if asked and not apart(wp.min(at_p, at_q), wp.max(at_p, at_q), blade.lower[m], blade.upper[m]):
-                    if is_new_edge(c, p, q, mark):
+                    if is_new_edge(c, p, q, mark, room):
                         by = passed_by(at_p, at_q, blade, m, wp.float64(0.0))
                         if by != 0:
                             push(c, CROSSED_P, p)

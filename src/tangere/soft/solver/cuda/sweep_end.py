@@ -6,8 +6,9 @@ Shift:  forces from inside a body cancel, so its mean move depends on inertia an
         which bounds both shifting at once. Without it a block on a slope would gain speed a quarter too fast after the
         usual number of sweeps.
 Then:   Anderson acceleration (`anderson`).
-All of it is sums over rows and dofs, each of which needs the one before: three kernels, which add to one of several
-sums of each body so that few wait. On CPU it is part of `solver.cpu.sweeps`.
+All of it is sums over rows and dofs, each of which needs the one before: three kernels. Dofs are summed by warps, which
+add to one of several sums of each body so that few wait: 76,000 dofs would add 13 numbers each to 52. Bodies that
+something holds do not shift, and have no sums. On CPU it is part of `solver.cpu.sweeps`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows, row_force
 from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, WholeBodies, inertia_per_mass
+from tangere.soft.model.lanes import all_lanes_have, sum_of_lanes, warp_width, whole_warps
 from tangere.soft.solver.anderson import (
     WINDOW,
     AndersonMemory,
@@ -90,8 +92,8 @@ class SweepEnd:
     def __call__(self, sweep: int, *, accelerated: bool) -> None:
         """End the sweep of this number, 0, 1, 2, …"""
         slot = sweep % WINDOW if accelerated else -1
-        self._sum_forces(max(self._rows.launch_size, self._dofs, SLOTS))
-        self._shift[slot](self._dofs)
+        self._sum_forces(whole_warps(max(self._rows.launch_size, self._dofs, SLOTS)))
+        self._shift[slot](whole_warps(self._dofs))
         if self._rod and slot >= 0:
             self._rod_end[slot, sweep % 2](1)
         self._accelerate[slot, sweep % 2](self._dofs)
@@ -164,10 +166,21 @@ def _sum_forces(
     slot = i % slots
     if i < dots.shape[0]:
         dots[i] = Dots()
+    width = warp_width()
+    own = int(-1)
+    missing = wp.vec3d()
     if i < dofs.x.shape[0]:
-        missing = dofs.mass[i] * (y[i] - dofs.x[i])
+        if anchored[dofs.body[i]] == 0:
+            own = dofs.body[i]
+            missing = dofs.mass[i] * (y[i] - dofs.x[i])
+    if all_lanes_have(own):
         for c in range(3):
-            wp.atomic_add(sums, dofs.body[i] * slots + slot, c, missing[c])
+            total = sum_of_lanes(missing[c], width)
+            if own >= 0 and i % width == 0:
+                wp.atomic_add(sums, own * slots + (i / width) % slots, c, total)
+    elif own >= 0:
+        for c in range(3):
+            wp.atomic_add(sums, own * slots + slot, c, missing[c])
     if i < rows.live[0]:
         a = rows.bodies[i][0]
         b = rows.bodies[i][1]
@@ -194,12 +207,19 @@ def _shift(
 ):
     """Every dof finds the shift of its body for itself: cheaper than another launch (one thread on CPU)."""
     i = first + wp.tid()
-    if dofs.free[i] == 1:
-        here = dofs.x[i] + body_shift(dofs.body[i], anchored, whole, per_dt2, dt, sums)
-        dofs.x[i] = here
-        if slot >= 0:
-            mine = record_differences(i, slot, here, dofs.mass[i], memory)
-            wp.atomic_add(dots, i % dots.shape[0], mine)
+    width = warp_width()
+    mine = Dots()
+    if i < dofs.x.shape[0]:
+        if dofs.free[i] == 1:
+            here = dofs.x[i] + body_shift(dofs.body[i], anchored, whole, per_dt2, dt, sums)
+            dofs.x[i] = here
+            if slot >= 0:
+                mine = record_differences(i, slot, here, dofs.mass[i], memory)
+    if slot >= 0:
+        for k in range(10):
+            mine[k] = sum_of_lanes(mine[k], width)
+        if i % width == 0:
+            wp.atomic_add(dots, (i / width) % dots.shape[0], mine)
 
 
 @wp.kernel

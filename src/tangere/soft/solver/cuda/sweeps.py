@@ -22,6 +22,7 @@ from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembled_bodies import AssembledBodies, DofCoupling
 from tangere.soft.model.elastic import element_block
+from tangere.soft.model.lanes import sum_of_lanes
 from tangere.soft.solver.cpu.dof_lanes import dof_lanes
 from tangere.soft.solver.cuda.sweep_end import SweepEnd
 from tangere.soft.solver.rod import RodArrays
@@ -153,19 +154,6 @@ def _sweep(
     all_outer = wp.tile_reduce(wp.add, wp.tile(outer, preserve_type=True))[0]
     if lane == 0 and there >= 0:
         x[i] = x[i] + wp.inverse(all_outer) * all_force
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    const unsigned lanes = ((1u << width) - 1u) << (threadIdx.x & 31 & ~(width - 1));
-    for (int way = width / 2; way > 0; way /= 2)
-        value += __shfl_xor_sync(lanes, value, way);
-#endif
-    return value;
-""")
-def sum_of_lanes(value: wp.float64, width: int) -> wp.float64:
-    """The sum over so many lanes side by side, a power of two below 32; on CPU there is one."""
-    ...
 
 
 @wp.kernel
