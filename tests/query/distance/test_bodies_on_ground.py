@@ -7,7 +7,7 @@ import pytest
 
 import tangere as tg
 from oracles.convex_families import bodies, poses, sizes
-from tangere.query.contacts import Kind
+from tangere.query.contacts import Kind, Status
 
 FLAT = tg.Heightfield(np.zeros((60, 60)), 0.5)
 KINDS = ("sphere", "box", "cylinder")
@@ -55,6 +55,45 @@ def test_what_is_below_the_ground_is_inside_it(device):
         assert (found.upper, found.kind) == (0.0, Kind.INSIDE)
         assert tg.intersects(body.at(pose), FLAT, device=device)
         assert tg.first_contact(body.at(pose), FLAT, device=device).status == tg.Status.START
+
+
+def test_what_reaches_below_the_ground_from_beside_it_is_in_it(rng, effort, device):
+    """Bodies at the border and at holes, point by point: the ground is solid below its surface, and nowhere else."""
+    heights = np.array([[0.0, 0.2, -0.1, 0.1]] * 4) + 0.1 * rng.random((4, 4))
+    field = tg.Heightfield(heights, 1.0, holes=np.eye(3, dtype=bool))
+    count, told = effort(150, 30), []
+    points = rng.normal(size=(4000, 3))
+    points /= np.maximum(1.0, np.linalg.norm(points, axis=1) / rng.random(4000) ** (1 / 3))[:, None]
+    square = np.abs(rng.uniform(-1.0, 1.0, (4000, 3)))
+    turn, out = rng.uniform(0.0, 2 * np.pi, 4000), 0.4 * np.sqrt(square[:, 0])
+    round_ = np.stack([out * np.cos(turn), out * np.sin(turn), rng.uniform(-0.3, 0.3, 4000)], axis=1)
+    pointed = round_ * np.stack([*[0.5 - round_[:, 2] / 0.6] * 2, np.ones(4000)], axis=1)
+    ball = tg.generate.icosphere(subdivisions=1)
+    for body, inside in (
+        (tg.Sphere(0.4), 0.4 * points),
+        (tg.Cylinder(0.4, 0.6), round_),
+        (tg.Cone(0.4, 0.6), pointed),
+        (tg.Box([0.4, 0.2, 0.3]), rng.uniform(-1.0, 1.0, (4000, 3)) * (0.4, 0.2, 0.3)),
+        (tg.ConvexMesh(ball.replace(vertices=0.5 * ball.vertices)), 0.39 * points),
+    ):
+        place = poses(count, rng, 1.0)
+        place[:, :2, 3] = rng.uniform(-0.8, 3.8, (count, 2))
+        place[:, 2, 3] = rng.uniform(-1.6, 0.4, count)
+
+        def is_below(samples, place=place):
+            world = np.einsum("nij,pj->npi", place[:, :3, :3], samples) + place[:, None, :3, 3]
+            return (world[..., 2] < field.height_at(world)).any(axis=1)  # no height, NaN, beside the ground
+
+        below = is_below(inside)
+        found = tg.distance(body.at(place), field, device=device)
+        start = tg.first_contact(body.at(place).moving(tg.Rest(np.eye(4))), field, device=device)
+        assert (found.upper[below] == 0.0).all()
+        assert (start.status[below] == Status.START).all()
+        # What twice as large is nowhere below is not below.
+        assert is_below(2.0 * inside)[found.upper == 0.0].all()
+        assert is_below(2.0 * inside)[start.status == Status.START].all()
+        told.append(below)
+    assert 0.05 < np.mean(told) < 0.95
 
 
 def test_a_resting_body_is_asked_about_first_contact_too(device):

@@ -8,7 +8,8 @@ import numpy as np
 import warp as wp
 
 from tangere.bvh.height_pyramid import HeightPyramid, terrain_visits, tiles_held
-from tangere.motion import RigidMotion
+from tangere.motion import RigidMotion, Twist
+from tangere.query.contacts.record import Status
 from tangere.query.first_contact.heightfield.motion_bounds import MovingShapes, moving_shape_bounds_of, outline_at
 from tangere.query.first_contact.heightfield.traversal import Answer, search_kernel
 from tangere.query.first_contact.options import Accuracy
@@ -23,6 +24,8 @@ wp.set_module_options(SOUND)
 GRAIN = 32
 #: Levels of the pyramid, each of which may add `Terrain.planar` to the error of planar ground, twice for the answer.
 GROUND_ERRORS = 64.0
+#: Part of the tolerance that bodies are moved up with to see whether they are below the ground, and how far beyond it.
+SHARPER, _BEYOND = 0.25, 1e-3
 #: Lengths and speeds beyond this are refused.
 LARGEST = 1e70
 #: Chains for which a launch is kept: longer ones are numbers of which Python has more than one.
@@ -45,7 +48,10 @@ def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, 
     if device.is_cpu and isinstance(terrain, Heightfield) and is_one(bodies) and motion.links <= MOST_LINKS:
         pyramid = HeightPyramid.of(terrain, device)
         prepared = _prepared.of(pyramid, shape.records, shape.hull, shape.kind, motion.links, trusted)
-        return prepared.found(bodies, lengths)
+        answers = prepared.found(bodies, lengths)
+        if not trusted and answers["rise"][0] > 0.0:
+            _take_buried(answers, bodies, terrain, accuracy, device)
+        return answers
     batch = _Batch.of(bodies, lengths, device)
     answers = np.empty(len(batch), Answer.numpy_dtype())
     if not len(batch):
@@ -60,7 +66,33 @@ def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, 
             inputs = [ground, part.queries, part.lengths, near, far, GROUND_ERRORS * ground.planar, int(trusted)]
             launch(search_kernel(shape.kind), len(part), inputs, [out], device=device, grain=GRAIN)
             answers[rows] = out.numpy()
+    if not trusted:
+        _take_buried(answers, bodies, terrain, accuracy, device)
     return answers
+
+
+def _take_buried(answers: np.ndarray, bodies: Moving, terrain: Any, accuracy: Accuracy, device: wp.Device) -> None:
+    """Tell START of bodies that do not touch the surface, but reach below it from a hole or from beyond the border.
+
+    Where the surface is somewhere above a point, the point is below the ground: so these are moved straight up, and
+    meet the surface on the way.
+    """
+    rows = np.flatnonzero((answers["rise"] > 0.0) & (answers["status"] != Status.START) & (answers["time"] > 0.0))
+    if not len(rows):
+        return
+    poses = np.broadcast_to(np.reshape(bodies.motion.pose(0.0), (-1, 4, 4)), (len(answers), 4, 4))[rows]
+    way = np.zeros((len(rows), 3))
+    way[:, 2] = answers["rise"][rows] * (1.0 + _BEYOND)
+    shape = bodies.shape if len(bodies.shape) == 1 else bodies.shape[rows]
+    sharper = None if accuracy.tolerance is None else SHARPER * accuracy.tolerance
+    found = answers_of(
+        shape.moving(Twist(poses, way, np.zeros((len(rows), 3)))), terrain, Accuracy(tolerance=sharper), True, device
+    )
+    met = found["status"] != Status.FREE
+    rows, found = rows[met], found[met]
+    for name, value in (("time", 0.0), ("time_upper", 0.0), ("status", Status.START), ("normal", (0.0, 0.0, 1.0))):
+        answers[name][rows] = value
+    answers["point_b"][rows] = answers["point_a"][rows] = found["point_b"] - found["time"][:, None] * way[met]
 
 
 class _Batch:

@@ -85,6 +85,7 @@ class Answer:
     point_b: wp.vec3d  # of the ground
     normal: wp.vec3d
     tolerance: wp.float64  # that was kept
+    rise: wp.float64  # how far up all ground is below the body, where a part of it may be below at the start; else 0
 
 
 @wp.struct
@@ -143,6 +144,25 @@ def _cylinder_is_touching(t: Terrain, o: Outline) -> bool:
 @wp.func
 def _is_touching_unknown(t: Terrain, o: Outline) -> bool:
     return False
+
+
+@wp.func
+def rise_beside_gaps(t: Terrain, centre: wp.vec3d, reach: wp.float64) -> wp.float64:
+    """How far up a ball is above all ground around it; 0 if it is so already, or no cell around it lacks ground.
+
+    Where none lacks it, a body that does not touch the surface is above it or below, all of it.
+    """
+    around = wp.vec3d(reach, reach, reach)
+    window = cell_window(t, centre - around, centre + around)
+    highest = centre[2] - reach
+    gaps = centre[0] < reach or centre[1] < reach  # beyond the far borders there are cells, without ground
+    if window[0] <= window[1] and window[2] <= window[3]:
+        level = start_level(t, window)
+        for i in range(window[0] >> level, (window[1] >> level) + 1):
+            for j in range(window[2] >> level, (window[3] >> level) + 1):
+                gaps = gaps or (node_flags(t, level, i, j) & GAP) != 0
+                highest = wp.max(highest, wp.float64(node_bounds(t, level, i, j)[1]))
+    return wp.where(gaps, highest - (centre[2] - reach), _ZERO)
 
 
 @cache
@@ -353,6 +373,8 @@ def search_kernel(kind: int) -> wp.Kernel:
             top = now.centre + support(now.core, m.hulls, up) + m.radius * up
             if height_at(t, top[0], top[1]) > top[2]:
                 answer.status = START
+            else:
+                answer.rise = rise_beside_gaps(t, now.centre, m.reach + m.radius)
         until = in_ground_by(t, m)
         best = EarliestGroundHit()
         if answer.status != START:
