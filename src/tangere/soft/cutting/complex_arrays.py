@@ -113,8 +113,8 @@ class ComplexArrays:
     numbers: wp.array[int]  #: (NUMBERS,)
     lists: wp.array2d[int]  #: (LISTS, list_room)
     lengths: wp.array[int]  #: (LISTS,)
-    #: (list_room,) where edges are crossed; then the first one is the area of one side of what opens [m^2], of a sheet the
-    #: length [m]
+    #: (list_room,) where edges are crossed; then the first one is the area of one side of what opens [m^2], of a sheet
+    #: the length [m]
     fractions: wp.array[wp.float64]
     blends: wp.array[wp.float64]  #: (list_room,) vertex BLENDED is (1 - s) BLENDED_P + s BLENDED_Q
     edge_keys: wp.array[wp.int64]  #: a hash table of edges
