@@ -50,6 +50,7 @@ class ConvexShape:
     half: wp.vec3d  #: of a box; half.z: half the length along z
     axis: wp.vec3d  #: of a segment, unit: z, unless a kernel lays its frame otherwise
     reach: wp.float64  #: no point of the core is farther from the origin
+    inner: wp.float64  #: no point outside a core with a volume is nearer to it, up to rounding; zero without one
     first: wp.int32  #: of a hull or triangle: its first point in the table
     count: wp.int32  #: of a hull: how many
 

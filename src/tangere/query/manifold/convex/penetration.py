@@ -33,7 +33,7 @@ from tangere.query.manifold.convex.polytope import (
     end_of,
     is_settled,
     nearest_face,
-    place_face,
+    place_faces,
     shares_of,
     start_of,
 )
@@ -173,8 +173,10 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
             odd = (x + y + z) % 2 == 1
             left = wp.where(odd, z, y)
             right = wp.where(odd, y, z)
-            place_face(p, base, start + k, x, left, right, p.corners[base + right])
+            p.faces[start + k] = wp.vec3i(x, left, right)
+            p.sides[start + k] = k
             k += 1
+        place_faces(p, base, start, 8)
         corners = int(6)
         faces = int(8)
         best = nearest_face(p, start, faces)
@@ -273,7 +275,14 @@ def penetration_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
                     slot = faces + k - gone
                     if k < gone:
                         slot = p.gone[start + k]
-                    here = place_face(p, base, start + slot, start_of(side), end_of(side), corners, corner)
+                    p.faces[start + slot] = wp.vec3i(start_of(side), end_of(side), corners)
+                    p.sides[start + k] = slot
+                    k += 1
+                place_faces(p, base, start, sides)
+                k = int(0)
+                while k < sides:
+                    slot = p.sides[start + k]
+                    here = p.distances[start + slot]
                     if here < least:
                         least = here
                         best = slot

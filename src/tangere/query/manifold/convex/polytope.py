@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.query.manifold.convex.cpu.triangle_planes import place_four_planes
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -43,16 +44,35 @@ class Polytopes:
     faces: wp.array[wp.vec3i]  #: corners round them, seen from outside
     planes: wp.array[wp.vec4d]  #: outward unit normals, and how far the farthest corner is along them
     distances: wp.array[wp.float64]  #: … and the nearest one; SETTLED where that does not matter
-    sides: wp.array[int]  #: of the horizon
+    sides: wp.array[int]  #: of the horizon; then the faces that join them with a corner
     gone: wp.array[int]  #: faces that a corner sees
     cones: wp.array[wp.vec4d]  #: (KEPT n,) axes and cosines of directions that reach no less than the depth
 
 
 @wp.func
-def place_face(p: Polytopes, base: int, slot: int, one: int, two: int, three: int, z: vec) -> real:
-    """Write a face of a polytope whose corners begin at `base`, the third of them at z; its distance."""
-    x = p.corners[base + one]
-    y = p.corners[base + two]
+def place_faces(p: Polytopes, base: int, start: int, count: int):
+    """Write the planes and distances of the faces that `sides` lists, of a polytope whose corners begin at `base`."""
+    k = int(0)
+    while k < count:
+        left = place_four_planes(
+            p.corners, base, p.faces, p.planes, p.distances, start, p.sides, start + k, wp.min(count - k, 4), _THIN
+        )
+        lane = int(0)
+        while left != 0:
+            if left & 1 == 1:
+                place_face(p, base, start + p.sides[start + k + lane])
+            left = left >> 1
+            lane += 1
+        k += 4
+
+
+@wp.func
+def place_face(p: Polytopes, base: int, slot: int):
+    """Write the plane and the distance of a face."""
+    face = p.faces[slot]
+    x = p.corners[base + face[0]]
+    y = p.corners[base + face[1]]
+    z = p.corners[base + face[2]]
     to_y = y - x
     to_z = z - x
     normal = wp.cross(to_y, to_z)
@@ -64,12 +84,9 @@ def place_face(p: Polytopes, base: int, slot: int, one: int, two: int, three: in
     along_x = wp.dot(normal, x)
     along_y = wp.dot(normal, y)
     along_z = wp.dot(normal, z)
-    distance = wp.min(along_x, wp.min(along_y, along_z))
     top = wp.max(along_x, wp.max(along_y, along_z))
-    p.faces[slot] = wp.vec3i(one, two, three)
     p.planes[slot] = wp.vec4d(normal[0], normal[1], normal[2], top)
-    p.distances[slot] = distance
-    return distance
+    p.distances[slot] = wp.min(along_x, wp.min(along_y, along_z))
 
 
 @wp.func

@@ -1,0 +1,1 @@
+"""Planes of a polytope's faces, four at a time on CPUs."""
