@@ -1,10 +1,15 @@
-"""Planes of a polytope's faces beside plain NumPy."""
+"""Planes of a polytope's faces, and balls within bodies, beside plain NumPy."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import warp as wp
 
+import tangere as tg
+from oracles.convex_distances import rows_of, supports
+from oracles.convex_families import bodies, sizes
+from tangere.query.distance.convex.bodies import ConvexBodies
 from tangere.query.manifold.convex.batch import empty_polytopes
 from tangere.query.manifold.convex.polytope import Polytopes, place_faces
 from tangere.runtime import SOUND, launch
@@ -49,3 +54,23 @@ def test_planes_of_faces_are_their_normals_and_how_far_their_corners_are_along_t
         assert np.allclose(n[broad], normal[broad] / long[broad, None], atol=1e-11)
         thin += int((~broad).sum())
     assert thin >= 3 * count
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "box", "cylinder", "cone", "hull"])
+def test_no_direction_reaches_less_than_the_ball_within_a_body(rng, effort, kind):
+    count = effort(50, 10)
+    body = bodies(kind, **sizes(kind, count, rng, 0.01, 10.0))
+    shapes = ConvexBodies.of(body, wp.get_device("cpu")).shapes.numpy()
+    if kind in ("sphere", "capsule"):
+        assert (shapes["inner"] == 0.0).all()  # their cores have no volume
+        return
+    n = rng.normal(size=(2000, 3))
+    n = np.concatenate([n / np.linalg.norm(n, axis=1)[:, None], np.eye(3), -np.eye(3)])
+    for row, shape in enumerate(shapes):
+        if isinstance(body, tg.Cone):  # across its side, and nearly
+            slope = np.arctan2(shape["radius"], 2.0 * shape["half"][2])
+            n[0] = np.cos(slope), 0.0, np.sin(slope)
+        one = rows_of(body, np.tile(np.eye(4), (count, 1, 1)))[np.full(len(n), row)]
+        reach = supports(one, n)
+        assert shape["inner"] <= reach.min() * (1.0 + 1e-12)
+        assert shape["inner"] > 0.0

@@ -117,10 +117,24 @@ def shape_records(records: np.ndarray, kind: ConvexKind, hull: Any) -> np.ndarra
     if kind == ConvexKind.HULL:
         shapes["count"] = len(hull.corners)
         shapes["reach"] = np.linalg.norm(hull.corners, axis=1).max()
+        shapes["inner"] = max(hull.planes[:, 3].min(), 0.0)
     else:
         around = records["radius"] if kind in CURVED else 0.0
         shapes["reach"] = np.hypot(np.linalg.norm(records["half"], axis=1), around)
+        shapes["inner"] = _inner_radius(records, kind)
     return shapes
+
+
+def _inner_radius(records: np.ndarray, kind: ConvexKind) -> np.ndarray | float:
+    """Of the ball about the origin within each body; zero of cores without a volume."""
+    radius, half = records["radius"], records["half"][:, 2]
+    if kind == ConvexKind.BOX:
+        return records["half"].min(axis=1)
+    if kind == ConvexKind.CYLINDER:
+        return np.minimum(radius, half)
+    if kind == ConvexKind.CONE:
+        return half * radius / np.hypot(2.0 * half, radius)
+    return 0.0
 
 
 @cache

@@ -140,7 +140,10 @@ def approach_kernel(kind_a: int, kind_b: int) -> wp.Kernel:
         if solid != 0 and wp.length_sq(offset) <= together * together:
             out = way_out(a, points_a, b, points_b, faces_b, rotation, offset)
             point_b = out.point_a + out.depth * out.normal
-        if solid == 0 or out.depth <= TOUCHING * size:
+        inner = a.inner + b.inner
+        if solid == 0 and a.inner > _ZERO and b.inner > _ZERO and wp.length_sq(offset) < inner * inner:
+            told = MEET  # balls within them do
+        elif solid == 0 or out.depth <= TOUCHING * size:
             found = Closest()
             guess = first_guess(offset)
             if (
