@@ -367,12 +367,12 @@ def list_members(c: ComplexArrays, s: SurfaceStore, f: FloodArrays, left: int) -
     """Go on listing what is in a part; how much of what is left that takes."""
     spent = int(0)
     at = f.numbers[NEXT_MEMBER]
-    while at >= 0 and spent + spent / 4 < left:  # listing one takes a little longer than looking at it
+    while at >= 0 and spent + spent / 2 < left:  # listing one takes a little longer than looking at it
         list_member(c, s, f, at)
         at = f.next_member[at]
         spent += 1
     f.numbers[NEXT_MEMBER] = at
-    return spent + spent / 4
+    return spent + spent / 2
 
 
 @wp.func

@@ -51,18 +51,20 @@ class PartRows:
     free: wp.array[int]
     dof_body: wp.array[int]
     surface_body: wp.array[int]
+    elsewhere: wp.array[int]  #: by surface vertex (`friction_memory`); nothing where a device has it
+    kept: wp.array[int]  #: by row: what was elsewhere before
     found_mass: wp.array[wp.float64]  #: (1,) of the part [kg]
 
 
 class PartLabels:
     """Labels parts of one body that is cut."""
 
-    def __init__(self, mirror: HostMirror, columns: dict[str, Any], elsewhere: tuple[wp.array, wp.array]) -> None:
+    def __init__(self, mirror: HostMirror, columns: dict[str, Any], elsewhere: wp.array) -> None:
         """Prepare.
 
         Args:
             columns: the members of `PartRows` that are there already, on the host.
-            elsewhere: by surface vertex of the simulation, here and on the device (`friction_memory`).
+            elsewhere: by surface vertex of the simulation, where that computes (`friction_memory`).
         """
         self._mirror, self._elsewhere = mirror, elsewhere
         self._flood = 0, 0  # that has listed what it knows
@@ -76,6 +78,8 @@ class PartLabels:
             ("surface", "vertex_row"),
         ):
             setattr(rows, name, wp.zeros_like(columns[like]))
+        rows.kept = wp.zeros_like(rows.surface)
+        rows.elsewhere = wp.zeros(0, dtype=wp.int32, device="cpu") if mirror.apart else elsewhere
         rows.numbers = wp.zeros(NUMBERS, dtype=wp.int32, device="cpu")
         rows.found_mass = wp.zeros(1, dtype=wp.float64, device="cpu")
         self._weigh = PreparedLaunch(_weigh_part, [rows], mirror.host, dim=1, serial=True)
@@ -136,16 +140,14 @@ class PartLabels:
             span: the dofs, from … to below it, of both.
             device_bodies: by dof and by surface vertex, on the device.
         """
-        rows, (here, there) = self._rows, self._elsewhere
+        rows, there = self._rows, self._elsewhere
         numbers = host(rows.numbers)
         numbers[int(NUMBER) : int(END) + 1] = number, of, *span
         dofs, surface = host(rows.dofs)[: numbers[DOFS]].copy(), self.surface.copy()
         self._label.run()
         labels = (host(rows.dof_body), dofs), (host(rows.surface_body), surface)
         if not self._mirror.apart:
-            marks = host(here)
-            before = marks[surface]
-            marks[surface] = 1
+            marks, before = host(rows.elsewhere), host(rows.kept)[: len(surface)].copy()
 
             def back() -> None:
                 for array, places in labels:
@@ -191,6 +193,10 @@ def _label_rows(first: int, p: PartRows):
         p.dof_body[p.dofs[i]] = p.numbers[NUMBER]
     for i in range(p.numbers[NAMES]):
         p.surface_body[p.surface[i]] = p.numbers[NUMBER]
+    if p.elsewhere.shape[0] > 0:
+        for i in range(p.numbers[NAMES]):
+            p.kept[i] = p.elsewhere[p.surface[i]]
+            p.elsewhere[p.surface[i]] = 1
     held = int(0)
     free = int(0)
     row = p.numbers[BEGIN]

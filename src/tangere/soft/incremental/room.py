@@ -399,7 +399,7 @@ class BodyRoom:
         self.wall_arrays = of_walls, views(w, *values_of_walls.split())
         bristles, rows = pipeline.rows.memory.bristles, {"row_of": d.row_of, "vertex_row": f.vertex_row}
         rows |= {"mass": d.mass, "free": d.free, "dof_body": d.body, "surface_body": f.body}
-        self.labels = PartLabels(mirror, rows, (w.elsewhere, bristles.elsewhere))
+        self.labels = PartLabels(mirror, rows, bristles.elsewhere)
         #: Of these lists, which array that is sent each one is.
         written = self.dof_arrays, self.face_arrays, self.wall_arrays, shared.certificate_arrays
         self.sent = [tuple(map(mirror.numbers, arrays)) for arrays in written]
