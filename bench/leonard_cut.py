@@ -32,7 +32,7 @@ from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.patches import Patches
 from tangere.soft.step import BodiesChange
 
-FEATURES = ["F-L-9", "F-L-73", "F-L-86"]
+FEATURES = ["F-L-73", "F-L-86"]
 
 SIZE = (2.0, 1.0, 1.0)
 CUT_STEPS = 60
@@ -153,9 +153,9 @@ def _detection(report: Report, quick: bool) -> None:
         " costs; and contacts that it finds less, because of edges that meet just at their ends either may be told."
     )
     report.note(
-        "What is claimed of H3 (F-L-9): a cut adds no step to detection; where bodies touch before it, a triangle takes"
-        " as long during the cut within 5 %; what a cut takes itself is below. Not claimed: that of a body that"
-        " touched nothing. There nearly nothing was to be searched, as all of it was certified to be clear of itself;"
+        "What holds of H3 (F-L-9): a cut adds no step to detection; where bodies touch before it, a triangle takes as"
+        " long during the cut within 5 %; what a cut takes itself is below. What does not: that of a body that touched"
+        " nothing. There nearly nothing was to be searched, as all of it was certified to be clear of itself;"
         " now walls a kerf apart touch each other all over, and each of their vertices must be held against the faces"
         " around its counterpart. The column beside a layout anew tells what of it is due to the change."
     )

@@ -30,7 +30,7 @@ wp.set_module_options(SOUND)
 KINDS = (wp.int32, wp.float64)
 #: Numbers that a list has room for, at least.
 _LEAST_ROOM = 1 << 14
-_NOTHING = np.zeros((0, 2), np.int32)
+_NOTHING = np.zeros(0, np.int64)
 
 
 class HostMirror:
@@ -46,7 +46,7 @@ class HostMirror:
         self._tables: tuple[wp.array, ...] = ()
         self._packets: list[_Packet] = []
         self._used = 0  # of them, since nothing of what was sent can be put back any more
-        self._written: dict[Any, list[np.ndarray]] = {kind: [] for kind in KINDS}
+        self._written: dict[Any, list[np.ndarray]] = {kind: [] for kind in KINDS}  # slots
 
     def of(self, array: wp.array, *, sent: bool = True, read: bool = True) -> wp.array:
         """What kernels on the host write for an array.
@@ -95,24 +95,25 @@ class HostMirror:
     # -- what is written, and sent -----------------------------------------------------------------------------------
 
     def numbers(self, views: list[np.ndarray]) -> np.ndarray:
-        """By place in a list of arrays, as NumPy sees them, which one that is sent it is; -1 for none."""
-        return np.array([self._numbers.get(view.ctypes.data, -1) for view in views], np.int32)
+        """By place in a list of arrays, as NumPy sees them, where the slots of one that is sent begin; -1 for none."""
+        known = [self._numbers.get(view.ctypes.data) for view in views]
+        return np.array([-1 if number is None else number << 32 for number in known], np.int64)
 
     def note(self, kind: Any, numbers: np.ndarray, noted: np.ndarray, log: UndoLog) -> None:
         """These places (k, 2), array and place, have been written; arrays by their `numbers`."""
         if not self.apart or not len(noted):
             return
-        slots = np.stack([numbers[noted[:, 0]], noted[:, 1]], axis=1)
+        slots = numbers[noted[:, 0]]
+        slots |= noted[:, 1]  # nothing that is not sent comes to be 0 or more
         written = self._written[kind]
         count = len(written)
-        written.append(slots[slots[:, 0] >= 0])
+        written.append(slots[slots >= 0])
         log.call(lambda: written.__delitem__(slice(count, None)))
 
     def note_rows(self, copy: wp.array, rows: np.ndarray, log: UndoLog) -> None:
         """Rows of one array of numbers have been written."""
-        if self.apart:
-            noted = np.stack([0 * rows, rows], axis=1)
-            self.note(copy.dtype, np.array([self._numbers[copy.ptr]]), noted, log)
+        noted = np.stack([np.zeros(len(rows), np.int32), rows], axis=1)
+        self.note(copy.dtype, self.numbers([host(copy)]), noted, log)
 
     def send_rows(self, array: wp.array, begin: int, end: int) -> None:
         """Rows that are new: nobody reads them yet."""
@@ -132,14 +133,13 @@ class HostMirror:
         packet = self._packet(count)
         words = host(packet.here)
         words[0], words[1] = len(floats), count
-        pairs = words[2 : 2 + 2 * count].reshape(-1, 2)
-        pairs[: len(floats), 0] = (floats[:, 0].astype(np.int64) << 32) | floats[:, 1]
-        pairs[len(floats) :, 0] = (ints[:, 0].astype(np.int64) << 32) | ints[:, 1]
+        slots = words[2 : 2 + 2 * count : 2]
+        slots[: len(floats)], slots[len(floats) :] = floats, ints
         packet.pack(count)
         for number in self._only_written:
-            for places in (floats, ints):
-                mine = places[:, 0] == number
-                host(self._sent[number][1]).reshape(-1)[places[mine, 1]] = 0
+            copy = self._sent[number][1]
+            written = ints if copy.dtype == wp.int32 else floats
+            host(copy).reshape(-1)[written[written >> 32 == number] & 0xFFFFFFFF] = 0
         wp.copy(packet.there, packet.here, count=2 + 2 * count)
         packet.keep.run()
         packet.put.run()
