@@ -32,6 +32,18 @@ _EIGHT = """
         return px * x + py * y + pz * z;
     };
 """
+#: `best`: the larger two of `most`, by halves. The compiler's own reduction, which minds what does not compare, takes
+#: longer than two dozen points.
+_HALVES = """
+        typedef double Half __attribute__((ext_vector_type(4)));
+        typedef double Pair __attribute__((ext_vector_type(2)));
+        typedef decltype(Half() < Half()) Four;
+        typedef decltype(Pair() < Pair()) Two;
+        const Half low = most.lo, high = most.hi;
+        const Half larger = high > low ? high : low;
+        const Pair left = larger.lo, right = larger.hi;
+        const Pair best = right > left ? right : left;
+"""
 
 
 @wp.func_native(
@@ -43,7 +55,8 @@ _EIGHT = """
         Wide most = eight(end - 8);
         for (int k = first; k + 8 < end; k += 8)
             most = __builtin_elementwise_max(most, eight(k));
-        return __builtin_reduce_max(most);
+        {_HALVES}
+        return best.y > best.x ? best.y : best.x;
     }}
 #endif
     double most = wp::dot(points.data[first], d);
@@ -64,7 +77,6 @@ def largest_along(points: wp.array[wp.vec3d], first: int, count: int, d: wp.vec3
     if (count >= 8) {{
         {_EIGHT}
         typedef decltype(Wide() < Wide()) Whole;
-        typedef bool Bits __attribute__((ext_vector_type(8)));
         Wide most = eight(end - 8);
         Whole from = (Whole)(long long)(end - 8);
         for (int k = first; k + 8 < end; k += 8) {{
@@ -73,10 +85,11 @@ def largest_along(points: wp.array[wp.vec3d], first: int, count: int, d: wp.vec3
             most = more ? here : most;
             from = more ? (Whole)(long long)k : from;
         }}
-        const Whole largest = most == (Wide)__builtin_reduce_max(most);
-        const int lanes = __builtin_bit_cast(unsigned char, __builtin_convertvector(largest, Bits));
-        const int lane = __builtin_ctz(lanes | 128);  // the last one where nothing compares
-        return (int)from[lane] + lane;
+        from += Whole{{0, 1, 2, 3, 4, 5, 6, 7}};
+        {_HALVES}
+        const Four four = high > low ? (Four)from.hi : (Four)from.lo;
+        const Two two = right > left ? (Two)four.hi : (Two)four.lo;
+        return (int)(best.y > best.x ? two.y : two.x);
     }}
 #endif
     int best = first;
