@@ -104,8 +104,9 @@ def descent_of(kind_a: int, kind_b: int) -> wp.Function:
         s = CoreSimplex()
         s.corners = kept
         s.count = wp.max(kept.count - 1, 0)
-        s.w0 = kept.a0 - (offset + rotation * kept.b0)
-        s.w1 = kept.a1 - (offset + rotation * kept.b1)
+        if kept.count > 1:
+            s.w0 = kept.a0 - (offset + rotation * kept.b0)
+            s.w1 = kept.a1 - (offset + rotation * kept.b1)
         on_a = kept.a0
         on_b = kept.b0
         if kept.count == 0:
@@ -127,8 +128,9 @@ def descent_of(kind_a: int, kind_b: int) -> wp.Function:
         inside = bool(False)  # the origin is, of the simplex with the corner that is not part of it yet
         last_a = vec()
         last_w = vec()
+        far_side = bool(kept.count > 2)  # corners that have moved may have any order
         while going:
-            nearest = nearest_of_points(s.count + 1, w, s.w0, s.w1, s.w2, steps == 0)
+            nearest = nearest_of_points(s.count + 1, w, s.w0, s.w1, s.w2, far_side)
             if nearest.inside:
                 s.weights = vec(nearest.weights[1], nearest.weights[2], nearest.weights[3])
                 last_a = nearest.weights[0] * on_a
@@ -183,6 +185,7 @@ def descent_of(kind_a: int, kind_b: int) -> wp.Function:
                 v = nearest.point
                 length = wp.sqrt(nearest.squared)
                 steps += 1
+                far_side = False
                 if length <= slack:
                     going = False
                 else:
