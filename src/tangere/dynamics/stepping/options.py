@@ -8,9 +8,10 @@ import numpy as np
 
 from tangere.dynamics.stepping.sleep import SLOW
 
-#: What the solver may leave over, as part of the speed of what falls by its own size, or of what crosses so much of it
-#: in a step if that is faster; and what it may leave before it turns to a slower method, in these.
-TOLERANCE, CROSSED, GOOD = 2e-8, 1e-3, 100.0
+#: What the solver may leave over, as part of the speed of what falls by its own size, but at least of what crosses so
+#: much of it in a step; without gravity of what crosses so much. And what it may leave before it turns to a slower
+#: method, in these. At 1 m and 0.01 s it is 1e-7 m/s in both cases.
+TOLERANCE, LEAST_CROSSED, CROSSED, GOOD = 2e-8, 1e-3, 3e-2, 100.0
 #: Speeds are below this, so that nothing that is made of them overflows [m/s, rad/s].
 FASTEST = 1e25
 
@@ -44,7 +45,8 @@ class WorldOptions:
     def tolerance(self) -> float:
         """What the solver may leave over [m/s]."""
         fall = float(np.sqrt(self.size * np.linalg.norm(self.gravity)))
-        return TOLERANCE * max(fall, CROSSED * self.size / self.dt)
+        across = self.size / self.dt
+        return TOLERANCE * (max(fall, LEAST_CROSSED * across) if fall > 0.0 else CROSSED * across)
 
     @property
     def kept(self) -> float:
