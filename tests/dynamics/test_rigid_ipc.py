@@ -326,7 +326,7 @@ def test_blocks_on_slopes_stick_or_slide_as_coulomb_says(fixtures, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "steps", "speed"), [
-    ("piles/plane", 400, 1e-6), ("piles/cone", 2400, 5e-3), ("piles/cone-bunnies-lowpoly", 1000, 1e-3),
+    ("piles/plane", 400, 1e-6), ("piles/cone", 3600, 5e-3), ("piles/cone-bunnies-lowpoly", 1000, 1e-3),
     ("compactor/single-cube", 400, 1e-6),
 ])  # fmt: skip
 def test_piles_come_to_rest(fixtures, name, steps, speed):
@@ -336,7 +336,8 @@ def test_piles_come_to_rest(fixtures, name, steps, speed):
         world.step()
         if number % 20 == 19:
             assert meeting_pairs(world) == []
-    assert np.abs(world.velocities[moving, :3]).max() < speed
+        if number >= steps - 100:
+            assert np.abs(world.velocities[moving, :3]).max() < speed
     assert world.truncation.all_lost_time == 0.0
 
 
