@@ -50,6 +50,8 @@ from tangere.runtime import PreparedLaunch, launch
 LEAST_ERROR, CLOSED = 1e-8, 1e-6
 #: Parts of the size by which a motion may leave joints open before it is made in smaller steps.
 STRAYED = 0.02
+#: Parts of the size by which joints may be open where only a part of a motion is gone.
+HELD_OPEN = 1e-4
 #: Of the speed that a motor which gives way wants: it misses so much where it brings all that it moves to it in a step.
 GIVES = 0.1
 
@@ -77,7 +79,7 @@ class JointRows:
     ) -> None:
         self._table, self._state, self._free, self._dt, self._device = table, state, free, dt, device
         self._motion, self._part, self._solved = motion, part, solved
-        self._moves = np.array([body.moves for body in bodies])
+        self._moves, self._fixed = np.array([(body.moves, body.fixed) for body in bodies]).T
         self._centres = table.centre.numpy()
         self._held = [
             (number, axis)
@@ -374,6 +376,19 @@ class JointRows:
             np.maximum.at(found, self._group_of_row, self._error.numpy()[: self.count])
             self.error, self.errors = float(found.max()), found[:-1]
 
+    def _held_open(self, part: np.ndarray, opened: bool) -> np.ndarray:
+        """(bodies,) Whose joints would be open, and more so than now, where bodies go these parts of their motions."""
+        going = part[self.group >= 0]
+        if not opened and not ((going > 0.0) & (going < 1.0)).any():
+            return np.zeros(len(part), bool)
+        motion, errors = self._motion.numpy().copy(), []
+        for gone in (0.0 * part, part):
+            self._motion.assign(gone[:, None] * motion)
+            self.place()
+            errors.append(self.errors)
+        self._motion.assign(motion)
+        return np.append((errors[1] > HELD_OPEN * self._size) & (errors[1] > errors[0]), False)[self.group]
+
     @property
     def misplaced(self) -> bool:
         """Whether joints are off by so much that it is worth a solve."""
@@ -399,14 +414,36 @@ class JointRows:
         """(groups,) Whose motion leaves them so far off that it is to be made in smaller steps."""
         return self.errors > STRAYED * self._size
 
-    def together(self, part: np.ndarray) -> np.ndarray:
-        """Parts of their motions that bodies go, where those that are joined with each other go equal ones."""
-        joined = self.group >= 0
-        if not joined.any():
+    @property
+    def pairs(self) -> np.ndarray:
+        """(n, 2) Bodies that joints hold together, none of them fixed."""
+        pairs = np.array([(joint.body_a, joint.body_b) for joint in self.joints], int).reshape(-1, 2)
+        pairs = pairs[(pairs >= 0).all(axis=1)]
+        return pairs[~self._fixed[pairs].any(axis=1)]
+
+    def together(self, part: np.ndarray, opened: bool = False) -> np.ndarray:
+        """Parts of their motions that bodies go, where those that are joined with each other go equal ones, and none
+        where their joints would be open then.
+
+        Args:
+            opened: whether these may be so where all of a motion is gone.
+        """
+        if not (self.group >= 0).any():
             return part
-        least, part = np.ones(len(part)), part.copy()
-        np.minimum.at(least, self.group[joined], part[joined])
-        part[joined] = least[self.group[joined]]
+        part = self._equal(part)
+        part[self._held_open(part, opened)] = 0.0
+        return self._equal(part)
+
+    def _equal(self, part: np.ndarray) -> np.ndarray:
+        joined = self.group >= 0
+        part, before = part.copy(), np.zeros(len(part))
+        while (part != before).any():  # driven bodies are of no group, and may hold several
+            before = part.copy()
+            least = np.ones(self.groups)
+            np.minimum.at(least, self.group[joined], part[joined])
+            part[joined] = least[self.group[joined]]
+            for a, b in self.pairs.tolist():
+                part[a] = part[b] = min(part[a], part[b])
         return part
 
     def measure(self) -> None:
@@ -424,18 +461,18 @@ class JointRows:
         self._look(self.count)
         return float(self._error.numpy()[: self.count].max())
 
-    def count_work(self, before: wp.array, after: wp.array, seconds: float | None = None) -> None:
+    def count_work(self, before: wp.array, after: wp.array, length: float, order: int) -> None:
         """After a step: add what motors did, by their impulses along the mean of the rates of their joints.
 
         Args:
             before, after: velocities of all bodies where the step began, and at its end.
-            seconds: in a world without inertia the length of the step, in all of which the latter hold.
+            length: of the step [s], in all of which the latter hold where there is no inertia (order 1).
         """
         chosen = self._motor_rows
         if not len(chosen):
             return
         rate, first, last = np.zeros(len(chosen)), before.numpy(), after.numpy()
-        velocity = 0.5 * (first + last) if seconds is None else seconds * last
+        velocity = 0.5 * (first + last) if order == 2 else length * last
         for jacobian, body in zip((self.rows.jacobian_a, self.rows.jacobian_b), self._ends_driven.T, strict=True):
             there = body >= 0
             rate[there] += np.einsum("ni,ni->n", jacobian.numpy()[chosen[there]], velocity[body[there]])

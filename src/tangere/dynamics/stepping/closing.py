@@ -22,6 +22,7 @@ from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.rotations import nearest_branch, rotation_vector, turn
 from tangere.dynamics.solver import RigidBodyArrays, Solver, vec6d
 from tangere.dynamics.state import BodyConstants, angular_of, joined, linear_of
+from tangere.dynamics.stepping.jams import Jams
 from tangere.runtime import SOUND, PreparedLaunch
 
 wp.set_module_options(SOUND)
@@ -103,6 +104,11 @@ class JointClosing:
                 break
             which = np.where(gone < 1.0, (which + 1) % len(STIFF), which)
         return strayed or (joints.open and not joints.open_before())
+
+    def explained(self, jams: Jams) -> bool:
+        """Whether smaller steps do not help, since all whose joints were left open are jammed."""
+        bad = np.append(self._joints.open_groups | self.strayed, False)[self._joints.group]
+        return bool(jams.jammed[bad].all())
 
     def _go(self) -> np.ndarray:
         """Go so much of what was found as makes the joints of each group better; 0 where nothing does."""

@@ -2,12 +2,17 @@
 
 Question: is it worth solving again, and in smaller parts, for what a step runs into?
 Method:   whoever went only a part of its motion in several parts of steps one after the other is jammed, until it goes
-          all of one. What runs into jammed bodies is solved for once more and then truncated.
+          all of one. What runs into jammed bodies is solved for once more and then truncated. Who is jammed and does
+          not move at all has no speed, whatever the solver says: light parts of a linkage that is pressed would keep
+          hundreds of metres a second, and never come to rest.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import warp as wp
+
+from tangere.dynamics.state import STILL
 
 #: Parts of steps, one after the other, in which a jammed body was held back.
 PARTS = 4
@@ -31,6 +36,18 @@ class Jams:
     def explain(self, pairs: np.ndarray) -> bool:
         """Whether each of these pairs of bodies, (n, 2), has one that is jammed."""
         return bool((self._times[pairs] >= PARTS).any(axis=1).all())
+
+    def rest(self, velocity: wp.array, part: wp.array, held: wp.array) -> None:
+        """Bodies that are jammed and stand still have no velocity; fixed and driven ones keep theirs."""
+        jammed = self.jammed
+        if jammed.any():
+            stands = jammed & (part.numpy() == 0.0) & (held.numpy() & STILL != STILL)
+            velocity.assign(np.where(stands[:, None], 0.0, velocity.numpy()))
+
+    @property
+    def jammed(self) -> np.ndarray:
+        """(n,) bool."""
+        return self._times >= PARTS
 
     def save(self) -> None:
         """Keep what a step changes."""

@@ -1,10 +1,12 @@
-"""Motors give way to joints, limits and contacts: nothing comes apart because something drives it.
+"""Motors and driven bodies give way to joints, limits and contacts: nothing comes apart because something drives it.
 
 Question: which motors ask for what the rest of a world cannot do, and what do they do instead?
 Method:   a step is solved with all motors at their speeds first. Where the solver leaves more than a part of the speeds
           there are, or joints cannot be closed where the motion ends, the motors of what is joined there contradict
           something. In this step they are as real ones: the more they fall short of their speed the harder they push,
           and what they have gone is no more than a wish when joints are closed. The step is solved again.
+          Driven bodies that push or pull what is joined so that its joints cannot be closed, even in the smallest parts
+          of a step, stand still in such a part, and are told as held back.
           Motors that contradict each other share what they want; one that pushes against a stop stands still there,
           and so does a linkage that is driven beyond where it reaches.
 Known as: a stalled motor; the torque-speed line of a motor; a soft constraint in a hierarchy of rows (joints first).
@@ -15,11 +17,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import warp as wp
 
 from tangere.dynamics.contact.row_set import RowSet
 from tangere.dynamics.joints.rows import JointRows
 from tangere.dynamics.saved_arrays import SavedArrays
 from tangere.dynamics.solver import Solver, SolverReport
+from tangere.dynamics.state import DRIVEN, BodyConstants
+from tangere.dynamics.stepping.jams import Jams
 
 #: Part of the speeds of an island that its solver may leave over before motors give way.
 LEFT_OVER = 1e-2
@@ -31,17 +36,19 @@ class StalledMotors:
     Args:
         solver: what solves for velocities.
         solved: bodies as it takes them.
-        radius: (bodies,) half their sizes [m].
     """
 
-    def __init__(self, solver: Solver, rows: RowSet, joints: JointRows, solved: Any, radius: np.ndarray) -> None:
-        self._solver, self._rows, self._joints, self._solved, self._radius = solver, rows, joints, solved, radius
+    def __init__(self, solver: Solver, rows: RowSet, joints: JointRows, solved: Any, table: BodyConstants) -> None:
+        self._solver, self._rows, self._joints, self._solved = solver, rows, joints, solved
+        self._radius, driven = table.radius.numpy(), table.held.numpy() & DRIVEN != 0
         self._saved = SavedArrays()
+        self._driven = driven
+        self.stopped = np.zeros(len(driven), bool)  #: (bodies,) driven ones that stand still in this part of a step
 
     def keep(self) -> None:
         """Keep what a solve begins with: sweeps that contradict each other leave impulses without bound."""
         joints, rows = self._joints, self._rows
-        if joints.may_stall:
+        if joints.may_stall or (self._driven.any() and joints.joints):
             self._saved.save([("joints", joints.rows.impulse)], joints.count)
             self._saved.save([("contacts", rows.arrays.impulse)], rows.count)
 
@@ -70,5 +77,45 @@ class StalledMotors:
     def _give_way(self, groups: np.ndarray) -> bool:
         if not groups.any() or not self._joints.give_way(groups):
             return False
-        self._saved.restore([("joints", self._joints.rows.impulse), ("contacts", self._rows.arrays.impulse)])
+        self._restore()
         return True
+
+    def _restore(self) -> None:
+        self._saved.restore([("joints", self._joints.rows.impulse), ("contacts", self._rows.arrays.impulse)])
+
+    def stop_drivers(self, free: wp.array, jams: Jams, smallest: bool) -> bool:
+        """Whether driven bodies stand still from now on because joints cannot be closed that they push or pull.
+
+        Args:
+            free: velocities without contacts, of which theirs become 0.
+            smallest: whether this is the smallest part of a step; else only those do that are jammed.
+        """
+        joints = self._joints
+        bad = joints.open_groups
+        moving = self._driven & ~self.stopped & free.numpy().any(axis=1)
+        if not smallest:
+            moving &= jams.jammed
+        if not bad.any() or not moving.any():
+            return False
+        island = self._solver.islands.arrays.number.numpy()[: len(self._radius)]
+        struck = np.append(bad, False)[joints.group]
+        opened = np.isin(island, np.unique(island[struck & (island >= 0)]))
+        pressed = self._rows.impulses().any(axis=1)
+        a, b = np.concatenate([np.stack(self._rows.bodies(), axis=1)[pressed], joints.pairs]).T
+        found = np.zeros(len(moving), bool)
+        found[a[opened[b]]] = found[b[opened[a]]] = True
+        found &= moving
+        if not found.any():
+            return False
+        self.stopped |= found
+        velocity = free.numpy()
+        velocity[self.stopped] = 0.0
+        free.assign(velocity)
+        self._restore()
+        return True
+
+    def go_on(self, velocity: wp.array, before: wp.array) -> None:
+        """After a part of a step: those that stood still want the velocity that they had."""
+        if self.stopped.any():
+            velocity.assign(np.where(self.stopped[:, None], before.numpy(), velocity.numpy()))
+            self.stopped = np.zeros(len(self.stopped), bool)

@@ -136,8 +136,8 @@ class WorldStep:
         about: dict[str, Any] = {"device": device, "sweeps": options.sweeps, "threads": options.threads}
         about |= {"tolerance": options.tolerance, "good": GOOD * options.tolerance}
         self.solver, self._placer = Solver(**about), Solver(**about)
-        self._motors = StalledMotors(self.solver, self.rows, self.joints, self.solved, self.table.radius.numpy())
-        self._strayed = False  #: whether the motion left joints far open
+        self._motors = StalledMotors(self.solver, self.rows, self.joints, self.solved, self.table)
+        self._strayed = self._opened = False  #: whether joints were left far open, and smaller steps may help
         self._closing = JointClosing(
             Solver(**about), self.table, self.solved, self.rows, self.joints, self.motion, self.distances.dt, device,
         )  # fmt: skip
@@ -277,7 +277,7 @@ class WorldStep:
     def walk(self) -> None:
         """Look where the motion goes; what it hits becomes a row, and the step is solved again."""
         hits = self._walk_rounds()
-        while len(hits) and self.level < SPLITS and not self.jams.explain(hits.pairs):
+        while self.level < SPLITS and (self._strayed or (len(hits) and not self.jams.explain(hits.pairs))):
             self.split(self.level + 1)
             self.predict()
             self.gather()
@@ -303,15 +303,14 @@ class WorldStep:
             self.tally.solved_again += 1
             self.solver.thorough = number > QUICK_ROUNDS
             if number >= PLACEMENT_ROUNDS:  # all others are moved as before: without it they would be hit
-                island = self.solver.islands.arrays.number.numpy()[: len(self.bodies)]
-                hits.clear_bodies(self.placement.velocity, island)
+                hits.clear_bodies(self.placement.velocity, self.solver.islands.arrays.number)
             self._solve(with_placement=number < PLACEMENT_ROUNDS, since=known)
             hits = self._ask(self._walk.begin(struck=hits.pairs), changed=True)
         self.solver.thorough = False
         return hits
 
     def _ask(self, answer: Any, changed: bool = False) -> WalkHits:
-        """Who is hit: the pairs of an answer of the walk, and analytic bodies, of which only those that `changed`."""
+        """Who is hit: pairs of an answer of the walk, and analytic bodies, of which only those that `changed`."""
         hits = NO_HITS
         if self.analytic is not None:
             asked = self._walk.changed.numpy() != 0 if changed else ~self.sleepers.asleep
@@ -330,18 +329,20 @@ class WorldStep:
     def truncate(self) -> None:
         """Whoever is still hit goes only so far; again, until nobody is."""
         hits, rounds, self._hits = self._hits, 0, WalkHits()
-        part = np.ones(len(self.bodies))
-        while len(hits):
+        part, opened = np.ones(len(self.bodies)), self._opened
+        while len(hits) or opened:
             times = hits.times if rounds < TRUNCATION_ROUNDS else np.zeros(len(hits))
             before = part.copy()
             for body in hits.pairs.T:
                 np.minimum.at(part, body, before[body] * times)
-            part = self.joints.together(part)
+            part = self.joints.together(part, opened)
+            opened = False
             part[self._still] = 1.0  # who never moves loses no time
             self.part.assign(part)
             self._walk.changed.assign((part != before).astype(np.uint8))
             rounds += 1
             hits = self._ask(self._walk.ask(), changed=True)
+        part[self._motors.stopped] = 0.0
         self.tally.truncated(part, self.length)
         self.jams.count(part)
 
@@ -352,8 +353,9 @@ class WorldStep:
         self._move.run()
         if self.options.order == 2:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
-        seconds = None if self.options.order == 2 else self.length
-        self.joints.count_work(self._before.velocity, self.state.velocity, seconds)
+        self.jams.rest(self.state.velocity, self.part, self.table.held)
+        self._motors.go_on(self.state.velocity, self._before.velocity)
+        self.joints.count_work(self._before.velocity, self.state.velocity, self.length, self.options.order)
         self.rows.keep()
         self.tally.joints(self.joints.keep(), self.joints.stalled)
         for velocity in (self.state.velocity, self.free):
@@ -526,8 +528,11 @@ class WorldStep:
         if self._placed:
             self._add_motion.run()
         if self.joints.count and report is not None:
-            self._strayed = self._closing.close()
-            return not self._motors.unclosed(self._closing.strayed, self.level == SPLITS)
+            self._opened = self._closing.close()
+            self._strayed = self._opened and not self._closing.explained(self.jams)
+            if self._motors.unclosed(self._closing.strayed, self.level == SPLITS):
+                return False
+            return not (self._opened and self._motors.stop_drivers(self.free, self.jams, self.level == SPLITS))
         return True
 
     def _solve_speeds(self) -> None:
@@ -576,8 +581,7 @@ class WorldStep:
             self.sleepers.remember(self.rows.contacts(), self.rows.impulses() / self.length)
 
     def _part_impacts(self) -> WorldImpacts:
-        slowest = self.options.rest_speed
-        return impacts_of(self.rows, self._before.velocity.numpy(), self.free.numpy(), slowest)
+        return impacts_of(self.rows, self._before.velocity.numpy(), self.free.numpy(), self.options.rest_speed)
 
     def impacts(self) -> WorldImpacts:
         """Who struck whom in the last step."""

@@ -35,13 +35,13 @@ class WalkHits:
             times = np.concatenate([every[between], times])
         return WalkHits(pairs, times, answer, between, analytic)
 
-    def clear_bodies(self, velocity: wp.array, island: np.ndarray) -> None:
+    def clear_bodies(self, velocity: wp.array, islands: wp.array) -> None:
         """Set the velocities of all bodies that are hit, and of all that touch these, to 0.
 
         Args:
-            island: (n,) of each body, -1 for none.
+            islands: of each body, -1 for none.
         """
-        values = velocity.numpy()
+        values, island = velocity.numpy(), islands.numpy()[: len(velocity)]
         values[self.pairs] = 0.0
         struck = np.unique(island[self.pairs])
         values[np.isin(island, struck[struck >= 0])] = 0.0
