@@ -484,7 +484,7 @@ def _time_faces(simulation: Simulation, taken: list[float]) -> None:
     if cuts.in_place is None:
         return
     for _, launches in cuts.in_place._bodies.values():
-        launch = launches[1][0]
+        launch = launches[1][0][0]
 
         def timed(launch: PreparedLaunch = launch) -> None:
             begin = time.process_time()

@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from tangere.runtime import launch
-from tangere.soft.model.lanes import WARP, all_lanes_have, sum_of_lanes, warp_width, whole_warps
+from tangere.soft.solver.cuda.sweep_end import WARP, all_lanes_have, sum_of_lanes, warp_width, whole_warps
 
 
 @wp.kernel

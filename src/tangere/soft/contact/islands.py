@@ -15,7 +15,6 @@ import warp as wp
 
 from tangere.runtime import SOUND, PreparedLaunch
 from tangere.soft.model.assembled_bodies import AssembledBodies, WholeBodies
-from tangere.soft.model.lanes import all_lanes_have, sum_of_lanes, warp_width, whole_warps
 
 wp.set_module_options(SOUND)
 
@@ -26,7 +25,7 @@ SLICES = wp.constant(32)
 class MassMoves:
     """Sums of mass times move and of mass (vec4d) over the dofs of each body, in slices of the range that has them.
 
-    On CUDA warps of dofs add to slices at once; on CPU each slice is summed in order, with the same bits for any number
+    On CUDA every dof adds to a slice at once; on CPU each slice is summed in order, with the same bits for any number
     of threads. Where parts have come off, a slice of the range has a sum for each.
     """
 
@@ -44,7 +43,7 @@ class MassMoves:
     def __call__(self) -> None:
         if self._dofs:
             self.sums.zero_()
-            self._sums(whole_warps(self._dofs))
+            self._sums(self._dofs)
         else:
             self._sums(self._slices)
 
@@ -174,23 +173,10 @@ def _add_at_once(
     before: wp.array[wp.vec3d],
     sums: wp.array[wp.vec4d],
 ):
-    """Each dof, or each warp of dofs of one body, adds to a slice at once."""
     i = first + wp.tid()
-    width = warp_width()
-    own = int(-1)
-    mine = wp.vec4d()
-    if i < mass.shape[0]:
-        m = mass[i]
-        d = m * (after[i] - before[i])
-        own = body[i]
-        mine = wp.vec4d(d[0], d[1], d[2], m)
-    if all_lanes_have(own):
-        for c in range(4):
-            mine[c] = sum_of_lanes(mine[c], width)
-        if own >= 0 and i % width == 0:
-            wp.atomic_add(sums, own * SLICES + (i / width) % SLICES, mine)
-    elif own >= 0:
-        wp.atomic_add(sums, own * SLICES + i % SLICES, mine)
+    m = mass[i]
+    d = m * (after[i] - before[i])
+    wp.atomic_add(sums, body[i] * SLICES + i % SLICES, wp.vec4d(d[0], d[1], d[2], m))
 
 
 @wp.kernel

@@ -103,9 +103,11 @@ class InPlaceUpdate:
         room, launches = self._bodies[id(own)]
         before = len(self.log)
         done = room.set_input(own, changes, opened)
-        for (launch, arrays), sent in zip(launches if done else (), room.sent, strict=False):
-            launch.run()
-            done = not room.is_full
+        for (kernels, arrays), sent in zip(launches if done else (), room.sent, strict=False):
+            for kernel in kernels:
+                if done:
+                    kernel.run()
+                    done = not room.is_full
             for kind, numbers, noted in zip(KINDS, sent, self.log.take(room.write_log, *arrays), strict=True):
                 self._mirror.note(kind, numbers, noted, self.log)
             if not done:
@@ -211,7 +213,7 @@ class InPlaceUpdate:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _prepared(self, room: BodyRoom) -> tuple[BodyRoom, list[tuple[PreparedLaunch, Any]]]:
+    def _prepared(self, room: BodyRoom) -> tuple[BodyRoom, list[tuple[list[PreparedLaunch], Any]]]:
         """The launches of an update, in order, and which arrays they write."""
         shared, host_device = self._shared, self._mirror.host
 
@@ -221,16 +223,21 @@ class InPlaceUpdate:
         complex_, store, log = room.complex_arrays, room.store, room.write_log
         dofs, faces, walls, material = room.dofs, room.faces, room.walls, shared.material
         lanes = shared.lanes
-        launches = [
-            prepared(dof_update.update_dofs, room.dof_counts, complex_, dofs, log, lanes, material),
-            prepared(face_update.update_faces, room.face_counts, complex_, store, faces, log),
-            prepared(wall_update.update_walls, complex_, store, faces, walls, log),
-            prepared(face_update.forget_certificates, *shared.certificates, faces, log),
+        of_dofs = [  # one by one: what is compiled as one is so large that nothing in it is inlined
+            prepared(dof_update.place_dofs, room.dof_counts, complex_, dofs, log),
+            prepared(dof_update.couple_dofs, complex_, dofs, log, material),
+            prepared(dof_update.lay_lanes, dofs, log, lanes, material),
         ]
+        of_faces = [prepared(face_update.update_faces, room.face_counts, complex_, store, faces, log)]
+        of_walls = [
+            prepared(wall_update.inset_walls, complex_, store, faces, walls, log),
+            prepared(wall_update.find_traits, faces, walls, log),
+        ]
+        of_patches = [prepared(face_update.forget_certificates, *shared.certificates, faces, log)]
         prepared(wall_update.note_places, complex_, store, faces, walls, log).run()
         host(log.numbers)[:] = 0
         written = room.dof_arrays, room.face_arrays, room.wall_arrays, shared.certificate_arrays
-        return room, list(zip(launches, written, strict=True))
+        return room, list(zip((of_dofs, of_faces, of_walls, of_patches), written, strict=True))
 
     def _forget_certificates(self, room: BodyRoom) -> None:
         """Patches that have a cluster with other faces, of their own or around them, are searched from now on.

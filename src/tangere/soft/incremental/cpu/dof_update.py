@@ -139,9 +139,12 @@ def here(d: DofRoom, v: int) -> wp.vec3d:
     return wp.vec3d(d.x[3 * row], d.x[3 * row + 1], d.x[3 * row + 2])
 
 
-@wp.func
-def place_dofs(changed: wp.array[int], c: ComplexArrays, d: DofRoom, log: WriteLog):
-    """Rows for new vertices; where they are; and which vertices are touched."""
+@wp.kernel
+def place_dofs(first: int, changed: wp.array[int], c: ComplexArrays, d: DofRoom, log: WriteLog):
+    """Rows for new vertices; where they are; and which vertices are touched (one thread).
+
+    `changed`: how many simplices, how many blends.
+    """
     d.numbers[TOUCHED] = 0
     for v in range(d.known[0], c.numbers[VERTICES]):
         part = d.parts[c.part[c.simplex_at[v]]]
@@ -243,9 +246,9 @@ def sort_neighbours(d: DofRoom, count: int):
         d.near_weight[j + 1] = weight
 
 
-@wp.func
-def couple_dofs(c: ComplexArrays, d: DofRoom, log: WriteLog, material: DofCoupling):
-    """Masses and lists of all vertices that are touched, to fresh places."""
+@wp.kernel
+def couple_dofs(first: int, c: ComplexArrays, d: DofRoom, log: WriteLog, material: DofCoupling):
+    """Masses and lists of all vertices that are touched, to fresh places (one thread)."""
     sixth = wp.float64(1.0) / wp.float64(6.0)
     for n in range(d.numbers[TOUCHED]):
         v = d.touched[n]
@@ -376,9 +379,9 @@ def block_of(spare: wp.array[int], following: wp.array[int], size: int) -> int:
     return found
 
 
-@wp.func
-def lay_lanes(d: DofRoom, log: WriteLog, lanes: DofLanes, material: DofCoupling):
-    """Lanes of new dofs, and the groups of all that is touched, to fresh rows."""
+@wp.kernel
+def lay_lanes(first: int, d: DofRoom, log: WriteLog, lanes: DofLanes, material: DofCoupling):
+    """Lanes of new dofs, and the groups of all that is touched, to fresh rows (one thread)."""
     d.numbers[GROUPS] = 0
     d.numbers[GROUP_STAMP] = d.numbers[GROUP_STAMP] + 1
     d.numbers[RETIRED] = 0
@@ -424,24 +427,6 @@ def lay_lanes(d: DofRoom, log: WriteLog, lanes: DofLanes, material: DofCoupling)
         put(log, TABLE, d.table, 5 * group + 2, at_part)
         put(log, TABLE, d.table, 5 * group + 3, parts)
         lay_group(group, material, lanes)
-
-
-@wp.kernel
-def update_dofs(
-    first: int,
-    changed: wp.array[int],
-    c: ComplexArrays,
-    d: DofRoom,
-    log: WriteLog,
-    lanes: DofLanes,
-    material: DofCoupling,
-):
-    """All of it (one thread); `changed`: how many simplices, how many blends."""
-    place_dofs(changed, c, d, log)
-    if log.numbers[FULL] == 0:
-        couple_dofs(c, d, log, material)
-    if log.numbers[FULL] == 0:
-        lay_lanes(d, log, lanes, material)
 
 
 @wp.kernel

@@ -241,9 +241,9 @@ def weights_in(c: ComplexArrays, t: int, point: wp.vec3d) -> wp.vec4d:
     return wp.vec4d(wp.float64(1.0) - one - two - three, one, two, three)
 
 
-@wp.func
-def inset_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, log: WriteLog):
-    """What carries the vertices that are touched, and where they are."""
+@wp.kernel
+def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, log: WriteLog):
+    """What carries the vertices that are touched, and where they are (one thread)."""
     zero = wp.float64(0.0)
     one = wp.float64(1.0)
     for n in range(r.found[TOUCHED]):
@@ -441,9 +441,9 @@ def sharpen(r: FaceRoom, w: WallRoom, log: WriteLog, e: int):
     forget_edge(w, log, own)
 
 
-@wp.func
-def find_traits(r: FaceRoom, w: WallRoom, log: WriteLog):
-    """Areas, sharp edges and smooth vertices of all faces at what is touched."""
+@wp.kernel
+def find_traits(first: int, r: FaceRoom, w: WallRoom, log: WriteLog):
+    """Areas, sharp edges and smooth vertices of all faces at what is touched (one thread)."""
     stamp = w.numbers[STAMP] + 1
     w.numbers[STAMP] = stamp
     w.numbers[RING] = 0
@@ -504,11 +504,3 @@ def find_traits(r: FaceRoom, w: WallRoom, log: WriteLog):
         put_value(log, CONTACT_AREA, w.contact_area, v, area * w.stiffness)
         put(log, TRAITS, w.traits, v, (w.traits[v] & ~SMOOTH) | smooth)
         put(log, GIVEN_TRAITS, w.given_traits, v, (w.given_traits[v] & ~SMOOTH) | smooth)
-
-
-@wp.kernel
-def update_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, log: WriteLog):
-    """All of it (one thread)."""
-    inset_walls(c, s, r, w, log)
-    if log.numbers[FULL] == 0:
-        find_traits(r, w, log)

@@ -8,7 +8,9 @@ Shift:  forces from inside a body cancel, so its mean move depends on inertia an
 Then:   Anderson acceleration (`anderson`).
 All of it is sums over rows and dofs, each of which needs the one before: three kernels. Dofs are summed by warps, which
 add to one of several sums of each body so that few wait: 76,000 dofs would add 13 numbers each to 52. Bodies that
-something holds do not shift, and have no sums. On CPU it is part of `solver.cpu.sweeps`.
+something holds do not shift, and have no sums. All lanes of a warp must come to these sums: a launch has a multiple of
+`WARP` indices (`whole_warps`), and nobody has returned before; of a part of a warp its own lanes are enough.
+On CPU it is part of `solver.cpu.sweeps`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from tangere.soft.contact.islands import ContactIslands
 from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows, row_force
 from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, WholeBodies, inertia_per_mass
-from tangere.soft.model.lanes import all_lanes_have, sum_of_lanes, warp_width, whole_warps
 from tangere.soft.solver.anderson import (
     WINDOW,
     AndersonMemory,
@@ -38,6 +39,50 @@ wp.set_module_options(SOUND)
 SLOTS = 4
 #: A sum: mass times missing move (3), force (3), stiffness (9).
 PARTS = wp.constant(15)
+#: Lanes of a warp.
+WARP = 32
+
+
+def whole_warps(count: int) -> int:
+    """The least number of indices that is not below this one and fills warps."""
+    return -(-count // WARP) * WARP
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return 32;
+#else
+    return 1;
+#endif
+""")
+def warp_width() -> int:
+    """How many lanes a warp has."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    const unsigned own = width == 32 ? 0xffffffffu : ((1u << width) - 1u) << (threadIdx.x & 31 & ~(width - 1));
+    for (int way = width / 2; way > 0; way /= 2)
+        value += __shfl_xor_sync(own, value, way);
+#endif
+    return value;
+""")
+def sum_of_lanes(value: wp.float64, width: int) -> wp.float64:
+    """The sum over so many lanes side by side, a power of two up to 32; the same for each of them."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __all_sync(0xffffffffu, key == __shfl_sync(0xffffffffu, key, 0)) != 0;
+#else
+    return true;
+#endif
+""")
+def all_lanes_have(key: int) -> bool:
+    """Whether a number is the same in all lanes of a warp."""
+    ...
 
 
 class SweepEnd:

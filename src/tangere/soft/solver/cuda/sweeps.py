@@ -22,9 +22,8 @@ from tangere.soft.contact.row_entries import RowArrays
 from tangere.soft.contact.rows import ContactRows
 from tangere.soft.model.assembled_bodies import AssembledBodies, DofCoupling
 from tangere.soft.model.elastic import element_block
-from tangere.soft.model.lanes import sum_of_lanes
 from tangere.soft.solver.cpu.dof_lanes import dof_lanes
-from tangere.soft.solver.cuda.sweep_end import SweepEnd
+from tangere.soft.solver.cuda.sweep_end import SweepEnd, sum_of_lanes
 from tangere.soft.solver.rod import RodArrays
 
 wp.set_module_options(SOUND)
