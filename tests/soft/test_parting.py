@@ -379,3 +379,14 @@ def test_what_is_around_another_body_is_laid_out_anew(layouts) -> None:
     touched_from_inside = [bool((traits[pipeline.assembly.vertex_rows(k)] & int(closed) == 0).all()) for k in range(3)]
     right = next(k for k in (0, 2) if simulation.bodies[k].shape.vertices[:, 0].max() > 0.99)
     assert [k for k in range(3) if touched_from_inside[k]] == [right]
+
+
+def test_the_faces_that_hinged_edges_are_beside_are_those_of_now(road, layouts) -> None:
+    """The floor has edges that are hinged, so the truncation has a list of faces of its own."""
+    simulation = simulation_of(block(), floor(-0.65))
+    cut_through(simulation, 0)
+    simulation.step()
+    hinged, surface = simulation._pipeline.truncation._hinged, simulation._pipeline.assembly.surface
+    assert not layouts
+    assert len(hinged.faces) > len(surface.faces)
+    assert np.array_equal(hinged.faces.numpy()[: len(surface.faces)], surface.faces.numpy())

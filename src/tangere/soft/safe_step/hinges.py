@@ -33,11 +33,17 @@ class HingedEdgePairs:
         whole = assembly.rest_mesh
         found = hinged_edges(whole.topology)
         edges = whole.edges[found[:, 1]]
-        faces = np.concatenate([whole.faces, np.column_stack([edges, edges[:, 1]])]).astype(np.int32)
-        pairs = np.stack([found[:, 0], len(whole.faces) + np.arange(len(found))], axis=1)
-        self._edges, self._count = patches.edges, len(found)
+        room = patches.faces.numpy()
+        faces = np.concatenate([room, np.column_stack([edges, edges[:, 1]])]).astype(np.int32)
+        pairs = np.stack([found[:, 0], len(room) + np.arange(len(found))], axis=1)
+        self._edges, self._count, self._live = patches.edges, len(found), patches.faces
         self.faces = wp.array(faces, dtype=wp.int32, device=assembly.device) if len(found) else patches.faces
         self._pairs = wp.array(pairs, dtype=wp.vec2i, device=assembly.device)
+
+    def begin(self) -> None:
+        """Before a step: cuts may have written faces."""
+        if self._count:
+            wp.copy(self.faces, self._live, count=self._live.size)
 
     def append_uncertified(self, found: PairBuffer, state: wp.array, moves: VertexMoves) -> None:
         """Append the pairs that have no certificate for these moves of the surface vertices."""

@@ -147,6 +147,7 @@ class Truncation:
         wp.copy(self._goal, assembly.dofs.x)
         self._moves()
         self._shortening.begin()
+        self._hinged.begin()
         self._begin(1)
         self._check_finite(len(self._moves.sums))
         self._find(None)
