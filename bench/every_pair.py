@@ -298,7 +298,7 @@ def _manifolds(report: Report, quick: bool) -> None:
             others = _fcl_contacts(bodies, [place[asked] for place in places])
             if others is not None:
                 contenders["fcl"] = others
-            timings = measure(contenders, rounds=2 if quick else 3, clock=time.thread_time, at_most=6.0)
+            timings = measure(contenders, rounds=2 if quick else 9, clock=time.thread_time, at_most=9.0)
             best = {name: min(timing.rounds) for name, timing in timings.items()}
             found = timings["ours"].result
             least = np.zeros(len(met))
