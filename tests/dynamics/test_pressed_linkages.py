@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import warp as wp
 
 import tangere as tg
 from tangere.dynamics import Body, World
+from tangere.dynamics.solver import vec6d
+from tangere.dynamics.stepping.jams import PARTS, Jams
 from tests.oracles.rigid_worlds import meeting_pairs
 
 LINK = 1e-3
@@ -71,3 +74,18 @@ def test_a_driven_body_that_pulls_a_chain_beyond_where_it_reaches_is_held_back()
         assert joint_errors(world) < 5e-4
     assert 3 in world.truncation.bodies
     assert world["crane"].position[0] < 3.01 * LINK
+
+
+def test_only_what_is_joined_and_stands_jammed_loses_its_speed():
+    """A heavy chain of loose links that jams for the smallest parts of a step whirls on after it."""
+    jams, speeds = Jams(4), np.arange(24.0).reshape(4, 6) + 1.0
+    velocity = wp.array(speeds, dtype=vec6d, device="cpu")
+    held, joined = wp.zeros(4, dtype=int, device="cpu"), np.array([True, False, True, True])
+    parts = np.array([0.0, 0.0, 0.0, 1.0])
+    for number in range(PARTS):
+        jams.rest(velocity, wp.array(parts, dtype=wp.float64, device="cpu"), held, joined)
+        np.testing.assert_array_equal(velocity.numpy(), speeds, err_msg=f"after {number} parts")
+        jams.count(parts)
+    parts[2] = 0.5
+    jams.rest(velocity, wp.array(parts, dtype=wp.float64, device="cpu"), held, joined)
+    np.testing.assert_array_equal(velocity.numpy(), speeds * np.array([[0.0], [1.0], [1.0], [1.0]]))

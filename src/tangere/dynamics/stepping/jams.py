@@ -2,9 +2,10 @@
 
 Question: is it worth solving again, and in smaller parts, for what a step runs into?
 Method:   whoever went only a part of its motion in several parts of steps one after the other is jammed, until it goes
-          all of one. What runs into jammed bodies is solved for once more and then truncated. Who is jammed and does
-          not move at all has no speed, whatever the solver says: light parts of a linkage that is pressed would keep
-          hundreds of metres a second, and never come to rest.
+          all of one. What runs into jammed bodies is solved for once more and then truncated. What is joined, is jammed
+          and does not move at all has no speed, whatever the solver says: light parts of a linkage that is pressed
+          would keep hundreds of metres a second, and never come to rest. All else keeps its own: a jam may last for
+          the smallest parts of one step, and what whirls goes on after it.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Jams:
         """Whether each of these pairs of bodies, (n, 2), has one that is jammed."""
         return bool((self._times[pairs] >= PARTS).any(axis=1).all())
 
-    def rest(self, velocity: wp.array, part: wp.array, held: wp.array) -> None:
-        """Bodies that are jammed and stand still have no velocity; fixed and driven ones keep theirs."""
-        jammed = self.jammed
+    def rest(self, velocity: wp.array, part: wp.array, held: wp.array, joined: np.ndarray) -> None:
+        """Joined bodies that are jammed and stand still have no velocity; fixed and driven ones keep theirs."""
+        jammed = self.jammed & joined
         if jammed.any():
             stands = jammed & (part.numpy() == 0.0) & (held.numpy() & STILL != STILL)
             velocity.assign(np.where(stands[:, None], 0.0, velocity.numpy()))

@@ -353,7 +353,7 @@ class WorldStep:
         self._move.run()
         if self.options.order == 2:
             self._energy.cap(self._islands, self.solver, self.rows, self.joints)
-        self.jams.rest(self.state.velocity, self.part, self.table.held)
+        self.jams.rest(self.state.velocity, self.part, self.table.held, self.joints.group >= 0)
         self._motors.go_on(self.state.velocity, self._before.velocity)
         self.joints.count_work(self._before.velocity, self.state.velocity, self.length, self.options.order)
         self.rows.keep()
