@@ -344,7 +344,7 @@ class WorldStep:
             hits = self._ask(self._walk.ask(), changed=True)
         part[self._motors.stopped] = 0.0
         self.tally.truncated(part, self.length)
-        self.jams.count(part)
+        self.jams.count(part, self.length / self.options.dt)
 
     def record(self) -> None:
         """Go; keep what the next step begins with."""

@@ -201,30 +201,29 @@ def best_direction(a: Triangle, b: Triangle, nearest: ClosestFeatures) -> wp.vec
 
     The vector between the nearest points is then short and its direction rough; across a face, or across two edges, the
     features themselves tell it to the last digit. Where two edges are parallel but for rounding, or an end of one is
-    above the other, it is across one of them, whichever feature rounding took for the nearest.
+    above the other, it is across one of them. All are tried, whichever features rounding took for the nearest: where
+    edges cross within rounding of an end, the end is as near, and its own direction misses by all of the gap.
     """
     between = nearest.point_b - nearest.point_a
     best = wp.normalize(between)
     largest = gap_along(a, b, best)
-    edge_a = triangle_edge(a, nearest.feature_a)
-    edge_b = triangle_edge(b, nearest.feature_b)
     k = int(0)
-    while k < 9:
-        n = wp.cross(edge_a, edge_b)
-        if k == 1:
-            n = wp.cross(triangle_edge(a, 0), triangle_edge(a, 1))
-        if k == 2:
+    while k < 17:  # nine pairs of edges, both faces, and across each edge
+        n = wp.cross(triangle_edge(a, 0), triangle_edge(a, 1))
+        if k < 9:
+            n = wp.cross(triangle_edge(a, k / 3), triangle_edge(b, k % 3))
+        if k == 10:
             n = wp.cross(triangle_edge(b, 0), triangle_edge(b, 1))
-        if k >= 3:
-            edge = triangle_edge(a, k % 3)
-            if k >= 6:
-                edge = triangle_edge(b, k % 3)
+        if k >= 11:
+            edge = triangle_edge(a, (k - 11) % 3)
+            if k >= 14:
+                edge = triangle_edge(b, (k - 11) % 3)
             n = between - edge * (wp.dot(between, edge) / wp.max(wp.dot(edge, edge), _TINY))
         if wp.dot(n, between) < _ZERO:
             n = -n
         n = wp.normalize(n)
         gap = gap_along(a, b, n)
-        if gap > largest:
+        if gap > largest and wp.dot(n, n) > _ZERO:
             largest = gap
             best = n
         k += 1
