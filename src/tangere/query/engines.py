@@ -55,10 +55,28 @@ def _near_bodies(a: Any, b: Any, **options: Any) -> Any:
     return bodies_proximity(a, b, **options)
 
 
-def _near_in_list(a: Any, b: None, **options: Any) -> Any:
-    from tangere.query.proximity.convex.api import list_proximity
+def _near_in_lists(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.proximity.body_lists import lists_proximity
 
-    return list_proximity(a, **options)
+    return lists_proximity(a, b, **options)
+
+
+def _distance_of_lists(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.distance.body_lists import lists_distance
+
+    return lists_distance(a, b, **options)
+
+
+def _lists_meet(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.intersection.body_lists import lists_meet
+
+    return lists_meet(a, b, **options)
+
+
+def _manifolds_of_lists(a: Any, b: Any, **options: Any) -> Any:
+    from tangere.query.manifold.body_lists import lists_manifold
+
+    return lists_manifold(a, b, **options)
 
 
 def _clearance_of_bodies(a: Any, b: Any, **options: Any) -> Any:
@@ -74,8 +92,9 @@ def _asks_of_mesh(a: Any, b: Any, solid: bool) -> bool:
 
 #: By question, and by their names in the table; what is not here the functions people call do themselves.
 ENGINES: dict[str, dict[str, Callable[..., Any]]] = {
-    "distance": {"convex": _distance_of_bodies, "heightfield": _distance_from_ground},
-    "intersects": {"convex": _bodies_meet, "heightfield": _meets_ground},
-    "proximity": {"bodies": _near_bodies, "lists": _near_in_list},
+    "distance": {"convex": _distance_of_bodies, "heightfield": _distance_from_ground, "lists": _distance_of_lists},
+    "intersects": {"convex": _bodies_meet, "heightfield": _meets_ground, "lists": _lists_meet},
+    "proximity": {"bodies": _near_bodies, "lists": _near_in_lists},
+    "manifold": {"lists": _manifolds_of_lists},
     "least_clearance": {"bodies": _clearance_of_bodies},
 }

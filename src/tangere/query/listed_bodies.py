@@ -102,19 +102,26 @@ def _listed(thing: Any, name: str) -> ListedBody:
 
 
 def meeting_bodies(
-    a: Sequence[ListedBody], b: Sequence[ListedBody] | None, margin: float, broad_phase: Any, device: wp.Device
+    a: Sequence[ListedBody],
+    b: Sequence[ListedBody] | None,
+    margin: float,
+    broad_phase: Any,
+    device: wp.Device,
+    *,
+    resting: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(k, 2) pairs that may come within `margin` of each other, and (k,) the time before which each certainly does not.
 
     Args:
         a, b: one list, of which any two are compared unless both stay where they are, or two, one of each.
+        resting: also two of one list that both stay where they are, but not two grounds.
     """
     bodies = [*a, *(b or ())]
     slices = ways_of(bodies, 0.5 * margin * (1.0 + 1e-9), device)
     slices[[body.is_ground for body in bodies], :, 0, 2] = _DEPTH
     whole = np.stack([slices[:, :, 0].min(axis=1), slices[:, :, 1].max(axis=1)], axis=1)
     if b is None:
-        still = np.array([body.is_still for body in bodies], bool)
+        still = np.array([body.is_ground if resting else body.is_still for body in bodies], bool)
         pairs = box_pairs(whole, still=still, method=broad_phase, device=device).astype(np.int64)
     else:
         pairs = box_pairs(whole, method=broad_phase, device=device).astype(np.int64)
@@ -144,8 +151,10 @@ def ways_of(bodies: Sequence[ListedBody], margin: float, device: wp.Device) -> n
     return boxes
 
 
-def joined(bodies: Sequence[ListedBody]) -> Moving:
-    """Bodies of one family as one batch, each with its motion."""
+def joined(bodies: Sequence[ListedBody]) -> Any:
+    """Bodies of one family as one batch, each with its motion; ground is what it is."""
+    if bodies[0].is_ground:
+        return bodies[0].shape
     motion = Rigid.join([body.motion for body in bodies])
     if isinstance(bodies[0].shape, Mesh):
         return bodies[0].shape.moving(motion)
@@ -153,12 +162,22 @@ def joined(bodies: Sequence[ListedBody]) -> Moving:
     return Analytic.joined([body.shape for body in bodies]).at(poses).moving(motion)
 
 
-def batches(a: Sequence[ListedBody], b: Sequence[ListedBody], pairs: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """Rows of pairs that are answered as one batch, an analytic body in each, and the rows of the others."""
+def batches(
+    a: Sequence[ListedBody], b: Sequence[ListedBody], pairs: np.ndarray, *, ground: bool = False
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Rows of pairs that are answered as one batch, an analytic body in each, and the rows of the others.
+
+    Args:
+        ground: bodies with one ground are a batch, too.
+    """
+    sides = [
+        [("ground", id(body.shape)) if ground and body.is_ground else body.family for body in bodies]
+        for bodies in (a, b)
+    ]
     groups: dict[Hashable, list[int]] = {}
     alone = []
     for row, (i, j) in enumerate(pairs.tolist()):
-        families = a[i].family, b[j].family
+        families = sides[0][i], sides[1][j]
         analytic = isinstance(a[i].shape, Analytic) or isinstance(b[j].shape, Analytic)
         if analytic and None not in families:
             groups.setdefault(families, []).append(row)

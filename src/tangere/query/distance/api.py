@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -44,6 +44,7 @@ from tangere.query.intersection.prepared_pair import PosedPair
 from tangere.query.intersection.traversal import decide_exactly
 from tangere.runtime import (
     Arrays,
+    InputError,
     LaunchCache,
     PreparedLaunch,
     choose_device,
@@ -54,24 +55,21 @@ from tangere.runtime import (
 from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
-if TYPE_CHECKING:
-    from tangere.shape.analytic import Analytic
-    from tangere.shape.heightfield import Heightfield, TiledHeightfield
-
 #: What rounding may do to a distance, relative to the largest coordinate in the world.
 ROUNDING = 2.0**-46
 
 
 def distance(
-    a: Mesh | Analytic | Moving,
-    b: Mesh | Analytic | Moving | Heightfield | TiledHeightfield,
+    a: Any,
+    b: Any = None,
     *,
+    allowed: Arrays | None = None,
     time: Arrays = 0.0,
     solid: bool = False,
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Distance:
-    """The distance of two bodies, or of a body and the ground, at one instant or at many.
+    """The distance of two bodies, or of a body and the ground, at one instant or at many; or of the nearest of a list.
 
     Analytic bodies are solid and exact, never facets: their bounds differ by 1e-9 of the bodies' size at most, or as
     much as they say where rounding leaves more open; where they overlap the distance is 0, of kind OVERLAP.
@@ -79,12 +77,18 @@ def distance(
     Args:
         a, b: meshes or analytic bodies (`Sphere`, `Box`, `ConvexMesh` …), at rest or moving rigidly; batches of poses,
             bodies or motions pair off, n with n or n with 1. `b` may be the ground, a `Heightfield` or
-            `TiledHeightfield`, which is solid: the distance of a body below its surface is 0.
-        time: instants in [0, 1], one or (n,).
+            `TiledHeightfield`, which is solid: the distance of a body below its surface is 0. `a` may be a list of
+            these, ground too: the nearest two; with a list `b`, the nearest of one of each.
+        allowed: of a list, pairs of bodies that may touch, (k, 2), by number or by name: they are left out.
+        time: instants in [0, 1], one or (n,); of a list one.
         solid: bodies are solid: where one is inside the other the distance is 0, of kind INSIDE. Closed meshes whose
             triangles agree; others are refused.
         device: where to compute; None means CUDA if present.
         threads: CPU threads, for a batch; None means all, or TANGERE_THREADS.
+
+    Returns:
+        A `Distance`; of a list a `NearestBodies`, of which `body_a` and `body_b` are the numbers, and inf where there
+        are no two. Its lower bound is that of all pairs.
 
     Example:
         >>> import numpy as np, tangere as tg
@@ -97,11 +101,18 @@ def distance(
         (1.0, True)
         >>> distance(tg.Sphere(1.0), tg.Box([0.5, 0.5, 0.5]).at(away), device="cpu")
         Distance(1.5, none)
+        >>> distance([tg.Sphere(1.0), tg.Sphere(0.5).at(away), tg.Box([0.2, 0.2, 0.2]).at(away)], device="cpu")
+        NearestBodies(0, overlap of 1 and 2)
     """
     if threads is not None:
         with using_threads(threads):
-            return distance(a, b, time=time, solid=solid, device=device)
-    if engine_for("distance", a, b) != "meshes":
+            return distance(a, b, allowed=allowed, time=time, solid=solid, device=device)
+    engine = engine_for("distance", a, b)
+    if engine == "lists":
+        return answer("distance", a, b, allowed=allowed, time=time, solid=solid, device=device)
+    if allowed is not None:
+        raise InputError("allowed says which bodies of a list may touch: distance([a, b, c], allowed=[(0, 1)])")
+    if engine != "meshes":
         return answer("distance", a, b, time=time, solid=solid, device=device)
     if solid:
         return _solid_distance(a, b, time, device)

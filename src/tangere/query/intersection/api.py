@@ -6,7 +6,7 @@ Exact:  for the positions as rounded to double precision in the world (`traversa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -22,8 +22,7 @@ from tangere.shape import Moving
 from tangere.shape.mesh import Mesh
 
 if TYPE_CHECKING:
-    from tangere.shape.analytic import Analytic
-    from tangere.shape.heightfield import Heightfield, TiledHeightfield
+    from tangere.query.intersection.body_lists import MeetingBodies
 
 
 def intersecting_pairs(
@@ -56,14 +55,15 @@ def intersecting_pairs(
 
 
 def intersects(
-    a: Mesh | Analytic | Moving,
-    b: Mesh | Analytic | Moving | Heightfield | TiledHeightfield | None = None,
+    a: Any,
+    b: Any = None,
     *,
+    allowed: Arrays | None = None,
     time: Arrays = 0.0,
     solid: bool = False,
     device: str | wp.Device | None = None,
     threads: int | None = None,
-) -> bool | np.ndarray:
+) -> bool | np.ndarray | MeetingBodies:
     """Whether any triangles of two meshes meet at one instant, one mesh passes through itself, or analytic bodies meet.
 
     Arguments as for `intersecting_pairs`; without `b`: is this a valid state of the mesh? Analytic bodies are solid:
@@ -72,8 +72,12 @@ def intersects(
 
     Of batches of poses, bodies, motions or instants, n with n or n with 1, the answer is (n,) bool, one of each pair.
 
+    Of a list, ground too, any two are compared; with a list `b`, one of each. The answer is a `MeetingBodies`: true if
+    any meet, with the numbers of each pair that does in `body_a` and `body_b`.
+
     Args:
-        time: instants in [0, 1], one or (n,).
+        allowed: of a list, pairs of bodies that may touch, (k, 2), by number or by name: they are left out.
+        time: instants in [0, 1], one or (n,); of a list one.
         solid: one body inside another meets it as well; closed meshes whose triangles agree, others are refused.
 
     Example:
@@ -83,10 +87,17 @@ def intersects(
         (False, True)
         >>> tg.intersects(tg.Sphere(0.2), tg.Box([1, 1, 1]), device="cpu")
         True
+        >>> tg.intersects([small, tg.Sphere(0.2), tg.Box([1, 1, 1])], device="cpu")
+        MeetingBodies(0 with 2, 1 with 2)
     """
-    if engine_for("intersects", a, b) != "meshes":
+    engine, of_list = engine_for("intersects", a, b), {}
+    if engine == "lists":
+        of_list = {"allowed": allowed}
+    elif allowed is not None:
+        raise InputError("allowed says which bodies of a list may touch: intersects([a, b, c], allowed=[(0, 1)])")
+    if engine != "meshes":
         with using_threads(threads):
-            return answer("intersects", a, b, time=time, solid=solid, device=device)
+            return answer("intersects", a, b, time=time, solid=solid, device=device, **of_list)
     if solid:
         return _solids_meet(a, b, time, device, threads)
     if b is None:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -14,18 +14,17 @@ import warp as wp
 
 from tangere.motion import Path, Rigid
 from tangere.query.contacts.record import Contacts
-from tangere.query.dispatch import TERRAIN, is_analytic, kind_of, refuse_unsupported
+from tangere.query.dispatch import BODIES, TERRAIN, answer, is_analytic, kind_of, refuse_unsupported
 from tangere.runtime import Arrays, InputError, not_negative, to_numpy
 from tangere.shape import Moving
-from tangere.shape.analytic import Analytic
-from tangere.shape.heightfield import Heightfield, TiledHeightfield
 from tangere.shape.mesh import Mesh
 
 
 def manifold(
-    a: Analytic | Mesh | Moving,
-    b: Analytic | Mesh | Moving | Heightfield | TiledHeightfield | Sequence[Heightfield | TiledHeightfield],
+    a: Any,
+    b: Any = None,
     *,
+    allowed: Arrays | None = None,
     time: Arrays = 0.0,
     world: Arrays | None = None,
     mode: Literal["sound", "published"] = "sound",
@@ -33,13 +32,15 @@ def manifold(
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> Contacts:
-    """Where n bodies rest on the ground, or lie on n other bodies: points, normals, gaps.
+    """Where n bodies rest on the ground, or lie on n other bodies, or any two of a list: points, normals, gaps.
 
     Args:
-        a: placed cylinders, spheres, capsules, boxes, cones or convex meshes; or a mesh. Meshes are surfaces.
+        a: placed cylinders, spheres, capsules, boxes, cones or convex meshes; or a mesh. Meshes are surfaces. Or a list
+            of these, ground too: any two of them; with a list `b`, one of each.
         b: the ground, in memory or in tiles, or one for each of several worlds; or other bodies, or a mesh, n with n or
             n with 1.
-        time: of bodies that move, the instant in [0, 1], one or (n,).
+        allowed: of a list, pairs of bodies that may touch, (k, 2), by number or by name: they are left out.
+        time: of bodies that move, the instant in [0, 1], one or (n,); of a list one.
         world: with several terrains, the number of each body's, shape (n,).
         mode: "sound"; or "published": the algorithm as printed, for cylinders on ground, which misses contacts.
         distance: gaps up to this count [m]; None means a hundredth: on ground of the body's radius (of a hull: of half
@@ -49,10 +50,10 @@ def manifold(
         threads: CPU threads; None means all, or TANGERE_THREADS.
 
     Returns:
-        Contacts by rising body or pair (`query`), with gaps: negative inside. On ground at most four for each group of
-        like normals; of two bodies all corners of the polygon that they have in common, on discs eight points of the
-        rim and middles of arcs as well; with a mesh as many as say all that the others say. `key` names body point and
-        ground feature, or the corner, for warm starts.
+        Contacts by rising body or pair (`query`; of a list by `body_a` and `body_b`), with gaps: negative inside. On
+        ground at most four for each group of like normals; of two bodies all corners of the polygon that they have in
+        common, on discs eight points of the rim and middles of arcs as well; with a mesh as many as say all that the
+        others say. `key` names body point and ground feature, or the corner, for warm starts.
 
     Raises:
         UnsupportedError: two meshes that pass through each other, or a mesh below the ground: ask `tg.depth`.
@@ -69,6 +70,18 @@ def manifold(
         >>> found.gap.round(9).tolist(), found.normal[0].round(9).tolist()
         ([-0.01, -0.01, -0.01, -0.01], [0.0, 0.0, 1.0])
     """
+    kinds = kind_of(a), None if b is None else kind_of(b)
+    if BODIES in kinds:
+        if mode != "sound" or world is not None:
+            raise InputError("a list of bodies takes no mode and no world: ground in it is that of all of them")
+        asked = {"time": time, "distance": distance, "device": device, "threads": threads}
+        if distance is not None:
+            not_negative(distance, "distance")
+        return answer("manifold", a, b, allowed=allowed, **asked)
+    if allowed is not None:
+        raise InputError("allowed says which bodies of a list may touch: manifold([a, b, c], allowed=[(0, 1)])")
+    if b is None:
+        refuse_unsupported("manifold", a)
     if is_analytic(b) or is_surface(a) or is_surface(b):
         engine = _engine_of_two(a, b)
         if mode != "sound":
@@ -80,7 +93,7 @@ def manifold(
         return engine(a, b, time=time, distance=distance, device=device, threads=threads)
     from tangere.query.manifold.api import heightfield_manifold
 
-    if isinstance(a, Moving) and is_analytic(a) and kind_of(b) == TERRAIN:
+    if isinstance(a, Moving) and is_analytic(a) and kinds[1] == TERRAIN:
         if not isinstance(a.motion, (Rigid, Path)):
             refuse_unsupported("manifold", a, b)
         a = a.shape.at(a.motion.pose(to_numpy(time, "time")))
@@ -117,7 +130,7 @@ def is_surface(thing: Any) -> bool:
 def swapped(engine: Callable[..., Contacts]) -> Callable[..., Contacts]:
     """The engine for the second thing first."""
 
-    def answer(a: Any, b: Any, **options: Any) -> Contacts:
+    def ask(a: Any, b: Any, **options: Any) -> Contacts:
         found = engine(b, a, **options)
         return replace(
             found,
@@ -128,4 +141,4 @@ def swapped(engine: Callable[..., Contacts]) -> Callable[..., Contacts]:
             feature_b=found.feature_a,
         )
 
-    return answer
+    return ask

@@ -26,7 +26,7 @@ from tangere.query.proximity.engine import engine_of
 from tangere.query.proximity.exclusion_table import Exclude, ExclusionTable
 from tangere.query.proximity.nearest_filter import nearest_of_each
 from tangere.query.proximity.representative_triangles import near_features
-from tangere.runtime import InputError, using_threads
+from tangere.runtime import Arrays, InputError, using_threads
 from tangere.shape.mesh import Mesh
 
 
@@ -35,6 +35,7 @@ def proximity(
     b: Any = None,
     *,
     distance: float,
+    allowed: Arrays | None = None,
     time: float = 0.0,
     broad_phase: BroadPhase = "tree",
     exclude: Exclude = None,
@@ -46,9 +47,11 @@ def proximity(
 
     Args:
         a, b: meshes at the instant in question; `a` may be a list of meshes: all with all, and each with itself. Or
-            analytic bodies, meshes that move, and ground as `b`; or a list that mixes them: any two, none with itself.
-            An analytic body touches another once, and each triangle of a mesh or face of ground that is near enough.
+            analytic bodies, meshes that move, and ground as `b`; or a list that mixes them, ground too: any two, none
+            with itself; with a list `b`, one of each: `body_a` and `body_b` say which. An analytic body touches another
+            once, and each triangle of a mesh or face of ground that is near enough.
         distance: features nearer than this are in contact [m]; an overlap has gap 0.
+        allowed: of a list, pairs of bodies that may touch, (k, 2), by number or by name: they are left out.
         time: of what moves, the instant in [0, 1].
         broad_phase: "tree", "grid", "levels" (hierarchical grid), "sweep", "front" (begins where the last call of
             these topologies ended) or "brute": the answer is the same.
@@ -74,10 +77,14 @@ def proximity(
     things = a if isinstance(a, list) else [a]
     if b is None and not things:
         return Contacts()
-    if not all(isinstance(thing, Mesh) for thing in (things if b is None else [a, b])):
+    if allowed is not None or not all(isinstance(thing, Mesh) for thing in (things if b is None else [a, b])):
         if exclude is not None or broad_phase != "tree":
             raise InputError("exclude and broad_phase are for meshes at rest: other things are compared as a whole")
         asked = {"distance": distance, "time": time, "nearest": nearest, "device": device, "threads": threads}
+        if BODIES in (kind_of(a), kind_of(b)):
+            asked["allowed"] = allowed
+        elif allowed is not None:
+            raise InputError("allowed says which bodies of a list may touch: proximity([a, b, c], allowed=[(0, 1)])")
         return answer("proximity", a, b, **asked)
     if b is None:
         meshes = as_meshes(things)

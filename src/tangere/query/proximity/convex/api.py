@@ -1,4 +1,4 @@
-"""What of analytic bodies, meshes and ground is nearer than a distance, at one instant: pairs, batches and lists.
+"""What of analytic bodies, meshes and ground is nearer than a distance, at one instant: pairs and batches.
 
 Question: which bodies, and which triangles of meshes and of ground, are nearer to a body than a distance?
 Method:   two analytic bodies by their nearest points (`distance.convex`); a body and a mesh, or ground in blocks, by
@@ -12,7 +12,6 @@ Known as: proximity query, contacts within a margin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -32,9 +31,8 @@ from tangere.query.distance.convex.bodies import (
 )
 from tangere.query.distance.heightfield import heightfield_distance
 from tangere.query.first_contact.mesh_heightfield.details import in_ground
-from tangere.query.first_contact.rigid.scene import allowed_pairs
 from tangere.query.intersection.posed import as_posed
-from tangere.query.listed_bodies import ListedBody, ball_radius, listed, meeting_bodies, turned_round
+from tangere.query.listed_bodies import ball_radius, turned_round
 from tangere.query.manifold.mesh.near_triangles import NearTriangle, near_triangle_kernel
 from tangere.query.proximity.api import proximity
 from tangere.runtime import Arrays, InputError, choose_device, collect, using_threads
@@ -82,37 +80,6 @@ def bodies_proximity(
             found = turned_round(_of_mesh(as_placed(b, time), as_placed(a, time), distance, device))
             found = replace(found, body_a=found.body_b, body_b=found.body_a)
     return _nearest_of_each(found) if nearest else found
-
-
-def list_proximity(
-    bodies: Iterable[Any],
-    *,
-    distance: float,
-    time: Arrays = 0.0,
-    allowed: Arrays | None = None,
-    nearest: bool = False,
-    device: str | wp.Device | None = None,
-    threads: int | None = None,
-) -> Contacts:
-    """The contacts of any two bodies of a list that mixes kinds; `body_a` and `body_b` are their numbers."""
-    things = listed(bodies, "the list")
-    dropped = allowed_pairs(allowed, [getattr(body.shape, "name", "") or "" for body in things])
-    with using_threads(threads):
-        placed = [ListedBody(still, still, thing.motion) for thing in things for still in [_still(thing.thing, time)]]
-        resting = listed([body.shape for body in placed], "the list")
-        ground = np.array([body.is_ground for body in resting], bool)
-        pairs, _ = meeting_bodies(resting, resting, distance, "sweep", choose_device(device))
-        pairs = pairs[(pairs[:, 0] < pairs[:, 1]) & ~(ground[pairs[:, 0]] & ground[pairs[:, 1]])]
-        pairs = pairs[~np.isin(pairs @ [len(things), 1], dropped @ [len(things), 1])]
-        parts = []
-        for i, j in pairs.tolist():
-            swapped = bool(ground[i])
-            sides = (resting[j].shape, resting[i].shape) if swapped else (resting[i].shape, resting[j].shape)
-            found = bodies_proximity(*sides, distance=distance, nearest=nearest, device=device)
-            found = turned_round(found) if swapped else found
-            count = len(found)
-            parts.append(replace(found, body_a=np.full(count, i, np.int32), body_b=np.full(count, j, np.int32)))
-    return Contacts.joined(parts) if parts else Contacts()
 
 
 def _of_bodies(a: Any, b: Any, distance: float, time: Arrays, device: Any) -> Contacts:
