@@ -158,6 +158,39 @@ def test_closed_forms_that_anybody_knows():
     assert found.upper == pytest.approx(2.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["box", "cylinder", "cone", "hull"])
+def test_over_a_flat_end_the_lowest_point_decides(kind, rng, effort, device):
+    """Wherever a tilted body hangs over the end of a wide cylinder: its height is its lowest point's."""
+    count = effort(200)
+    hanging = bodies(kind, **sizes(kind, count, rng))
+    place = poses(count, rng, 0.3)
+    reach = rows_of(hanging, place).size
+    wide = tg.Cylinder(np.full(count, 10.0), 2.0)
+    gap = 10.0 ** rng.uniform(-4, 0, count)
+    lowest = _lowest(kind, hanging, place[:, 2, :3])
+    place[:, 2, 3] = 1.0 + gap - lowest
+    turned = poses(count, rng, 3.0)
+    found = tg.distance(wide.at(turned), hanging.at(turned @ place), device=device)
+    accuracy = ACCURACY * (11.0 + reach)
+    assert (found.lower <= gap + 1e-13).all()
+    assert (found.upper >= gap - 1e-13).all()
+    assert (found.upper - found.lower <= accuracy).all()
+    assert np.einsum("ij,ij->i", found.normal, -turned[:, :3, 2]) == pytest.approx(1.0, abs=1e-12)
+
+
+def _lowest(kind, shape, along: np.ndarray) -> np.ndarray:
+    """The least height of a body's points over its centre; `along`: the world's z in the body's frame."""
+    half, radius = shape.records["half"], shape.records["radius"]
+    across = np.hypot(along[:, 0], along[:, 1])
+    if kind == "box":
+        return -(np.abs(along) * half).sum(axis=1)
+    if kind == "cylinder":
+        return -(np.abs(along[:, 2]) * half[:, 2] + radius * across)
+    if kind == "cone":
+        return np.minimum(along[:, 2] * half[:, 2], -along[:, 2] * half[:, 2] - radius * across)
+    return (along @ shape.hull.corners.T).min(axis=1)
+
+
 def test_batches_pair_off_and_are_the_same_bits_as_single_pairs(rng):
     a, b = tg.Capsule(0.3, 1.0), tg.Cone(0.5, 1.0)
     place = poses(5, rng, 2.0)

@@ -82,6 +82,22 @@ def on_rim_of(kind: int) -> wp.Function:
     return {ConvexKind.CYLINDER: _always_on_rim, ConvexKind.CONE: _base_on_rim}.get(ConvexKind(kind), _never_on_rim)
 
 
+def label_of(kind: int) -> wp.Function:
+    """`label(shape, points, d) -> int`: which corner of the core is farthest along d: one number for a whole rim."""
+    return (_point_label, _segment_label, _box_label, _cylinder_label, _cone_label, _hull_label, _triangle_label)[kind]
+
+
+def labelled_of(kind: int) -> wp.Function:
+    """`corner(shape, points, label, rim) -> vec3d`: the corner of a label, with `rim` added where it is on a rim."""
+    corners = _point_corner, _segment_corner, _box_corner, _cylinder_corner, _cone_corner, _hull_corner
+    return (*corners, _triangle_corner)[kind]
+
+
+def bends_of(kind: int) -> wp.Function:
+    """`bends(label) -> float64`: 1 where the corner of a label is on a rim, else 0."""
+    return {ConvexKind.CYLINDER: _bends, ConvexKind.CONE: _bends_below}.get(ConvexKind(kind), _bends_nowhere)
+
+
 @wp.func
 def _radius(shape: ConvexShape) -> real:
     return shape.radius
@@ -211,3 +227,101 @@ def _hull_value(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> real:
 def _triangle_value(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> real:
     most = wp.max(wp.dot(points[shape.first], d), wp.dot(points[shape.first + 1], d))
     return wp.max(most, wp.dot(points[shape.first + 2], d))
+
+
+@wp.func
+def _point_label(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> int:
+    return int(0)
+
+
+@wp.func
+def _point_corner(shape: ConvexShape, points: wp.array[wp.vec3d], label: int, rim: vec) -> vec:
+    return vec(_ZERO, _ZERO, _ZERO)
+
+
+@wp.func
+def _segment_label(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> int:
+    return wp.where(wp.dot(shape.axis, d) < _ZERO, 0, 1)
+
+
+@wp.func
+def _segment_corner(shape: ConvexShape, points: wp.array[wp.vec3d], label: int, rim: vec) -> vec:
+    return wp.where(label == 0, -shape.half[2], shape.half[2]) * shape.axis
+
+
+@wp.func
+def _box_label(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> int:
+    return wp.where(d[0] < _ZERO, 0, 1) + wp.where(d[1] < _ZERO, 0, 2) + wp.where(d[2] < _ZERO, 0, 4)
+
+
+@wp.func
+def _box_corner(shape: ConvexShape, points: wp.array[wp.vec3d], label: int, rim: vec) -> vec:
+    h = shape.half
+    return vec(
+        wp.where(label & 1 == 0, -h[0], h[0]),
+        wp.where(label & 2 == 0, -h[1], h[1]),
+        wp.where(label & 4 == 0, -h[2], h[2]),
+    )
+
+
+@wp.func
+def _cylinder_label(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> int:
+    return wp.where(d[2] < _ZERO, 0, 1)
+
+
+@wp.func
+def _cylinder_corner(shape: ConvexShape, points: wp.array[wp.vec3d], label: int, rim: vec) -> vec:
+    return vec(rim[0], rim[1], wp.where(label == 0, -shape.half[2], shape.half[2]))
+
+
+@wp.func
+def _bends(label: int) -> real:
+    return _ONE
+
+
+@wp.func
+def _cone_label(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> int:
+    across = wp.sqrt(d[0] * d[0] + d[1] * d[1])
+    return wp.where(_TWO * shape.half[2] * d[2] > shape.radius * across, 1, 0)
+
+
+@wp.func
+def _cone_corner(shape: ConvexShape, points: wp.array[wp.vec3d], label: int, rim: vec) -> vec:
+    if label == 0:
+        return vec(rim[0], rim[1], -shape.half[2])
+    return vec(_ZERO, _ZERO, shape.half[2])
+
+
+@wp.func
+def _bends_below(label: int) -> real:
+    return wp.where(label == 0, _ONE, _ZERO)
+
+
+@wp.func
+def _bends_nowhere(label: int) -> real:
+    return _ZERO
+
+
+@wp.func
+def _hull_label(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> int:
+    return farthest_point(points, shape.first, shape.count, d)
+
+
+@wp.func
+def _hull_corner(shape: ConvexShape, points: wp.array[wp.vec3d], label: int, rim: vec) -> vec:
+    return points[label]
+
+
+@wp.func
+def _triangle_label(shape: ConvexShape, points: wp.array[wp.vec3d], d: vec) -> int:
+    along_p = wp.dot(points[shape.first], d)
+    along_q = wp.dot(points[shape.first + 1], d)
+    along_r = wp.dot(points[shape.first + 2], d)
+    if along_p >= along_q and along_p >= along_r:
+        return shape.first
+    return wp.where(along_q >= along_r, shape.first + 1, shape.first + 2)
+
+
+@wp.func
+def _triangle_corner(shape: ConvexShape, points: wp.array[wp.vec3d], label: int, rim: vec) -> vec:
+    return points[label]
