@@ -11,6 +11,7 @@ from oracles.cut_bodies import CutFigures, examine, parts_beside_plane, parts_of
 from oracles.helpers.cut_strokes import CURVED, PLANAR, Stroke, blob, block, random_stroke, sheet, sheet_strokes, torus
 from oracles.soft_bodies import solid_energy
 from tangere.runtime import InputError
+from tangere.shape import generate
 from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft.cutting import ComplexChange, ConnectedParts, CutSurface, SimplicialComplex
 
@@ -325,6 +326,18 @@ def test_a_sheet_is_parted_along_a_lattice_line_and_elsewhere() -> None:
         body = SimplicialComplex(np.column_stack([points[:, :2], 0.0 * points[:, 2]]), faces)
         found = cut_along(body, [line(x, y, k=2) for y in np.linspace(-0.7, 0.7, 15)])
         assert (found.parts, found.euler) == (2, 2)
+
+
+def test_a_sheet_is_parted_where_steps_end_on_lattice_lines() -> None:
+    """An edge that lies in the end of a step is passed in one of two steps, from whichever end it is looked along."""
+    mesh = generate.sheet(400, size=(1.0, 1.0))
+    lattice_lines = np.linspace(-0.6, 0.6, 7)
+    for case in range(60):
+        rng = np.random.default_rng(case)
+        body = SimplicialComplex(mesh.vertices, mesh.faces)
+        lean, tilt = rng.uniform(-0.1, 0.1, 2)
+        way = [np.array([[0.03 + lean * y - tilt, y, -0.5], [0.03 + lean * y + tilt, y, 0.5]]) for y in lattice_lines]
+        assert cut_along(body, way).parts == 2
 
 
 def check_surface(body: SimplicialComplex, surface: CutSurface) -> None:

@@ -4,7 +4,8 @@ Question: which edges does the blade pass in this step, at which part of their l
 Method:   the edge is a polyline of k points; between its old and its new place are 2 (k - 1) triangles. Each vertex is
           above or below a triangle, each edge goes round its sides one way or the other: signs of determinants, exact,
           zero counting as above. Every side of a triangle is asked in one direction, that of the numbers of its ends,
-          so that neighbouring triangles agree, those of the step before included.
+          so that neighbouring triangles agree, those of the step before included; every edge from the end that comes
+          first in space, so that whoever looks along it from either end agrees.
 Sound:    signs decide which edges are cut, never whether the body stays whole: any answer leaves a valid complex.
 Known as: orient3d (Shewchuk 1997).
 """
@@ -161,6 +162,16 @@ def is_above(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, d: wp.vec3d) -> int:
 
 
 @wp.func
+def comes_before(p: wp.vec3d, q: wp.vec3d) -> bool:
+    """An order of places: every edge is asked in one direction, from whichever end it is looked along."""
+    if p[0] != q[0]:
+        return p[0] < q[0]
+    if p[1] != q[1]:
+        return p[1] < q[1]
+    return p[2] < q[2]
+
+
+@wp.func
 def crossing(p: wp.vec3d, q: wp.vec3d, blade: SweptBlade, w: int) -> int:
     """The side of p, 1 or -1, if the edge pq crosses triangle w; else 0."""
     if apart(wp.min(p, q), wp.max(p, q), blade.lower[w], blade.upper[w]):
@@ -172,14 +183,19 @@ def crossing(p: wp.vec3d, q: wp.vec3d, blade: SweptBlade, w: int) -> int:
     side_p = is_above(a, b, c, p)
     if side_p == is_above(a, b, c, q):
         return 0
+    begin = p
+    end = q
+    if comes_before(q, p):
+        begin = q
+        end = p
     turns = int(0)
     for k in range(3):
         i = corners[k]
         j = corners[(k + 1) % 3]
         if blade.numbers[i] < blade.numbers[j]:
-            turns += is_above(p, q, blade.points[i], blade.points[j])
+            turns += is_above(begin, end, blade.points[i], blade.points[j])
         else:
-            turns -= is_above(p, q, blade.points[j], blade.points[i])
+            turns -= is_above(begin, end, blade.points[j], blade.points[i])
     if turns == 3 or turns == -3:
         return side_p
     return 0
