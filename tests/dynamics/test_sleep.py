@@ -122,3 +122,38 @@ def test_one_and_two_threads_sleep_and_wake_alike():
         world.run(steps=40)
         found.append((world.steps, world.poses.tobytes(), world.velocities.tobytes(), world.asleep.tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1e-3, 1e-4, 2e-5])
+def test_what_slides_without_friction_never_sleeps_however_small_the_steps(dt):
+    """Of a slope of 30 degrees: half of gravity, whatever is gone in a step."""
+    slope = at()
+    slope[:3, :3] = [[np.sqrt(0.75), 0.0, 0.5], [0.0, 1.0, 0.0], [-0.5, 0.0, np.sqrt(0.75)]]
+    lower, upper = slope @ at(z=-0.5), slope @ at(z=0.5001)
+    wedge = Body(tg.generate.box((20.0, 20.0, 1.0)), lower, fixed=True)
+    along = slope[:3, 0]
+    world = World([wedge, Body(BOX, upper)], device="cpu", dt=dt, friction=0.0)
+    world.run(steps=100)
+    assert not world.asleep.any()
+    assert world[1].velocity @ along == pytest.approx(100 * dt * 9.81 * 0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 1e-4])
+def test_a_stack_sleeps_in_small_steps(dt):
+    world = stack(dt=dt)
+    for k in range(1, 4):
+        world[k].set_state(pose=at(z=0.5005 + 1.0005 * (k - 1)))
+    fall_asleep(world)
+
+
+def test_what_approaches_slowly_bounces_in_small_steps():
+    floor = Body(tg.generate.box((4.0, 4.0, 1.0)), at(z=-0.5), fixed=True)
+    box = Body(BOX, at(z=0.5005), velocity=[0.0, 0.0, -0.1])
+    world = World([floor, box], device="cpu", dt=1e-5, restitution=0.7)
+    fell = world[1].velocity[2]
+    for _ in range(400):
+        world.step()
+        if world[1].velocity[2] > 0.0:
+            break
+        fell = world[1].velocity[2]
+    assert world[1].velocity[2] == pytest.approx(-0.7 * fell, rel=0.01)

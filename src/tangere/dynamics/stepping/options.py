@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tangere.dynamics.stepping.sleep import SLOW
+from tangere.dynamics.stepping.sleep import SLOW, SLOW_FALL
 
 #: What the solver may leave over, as part of the speed of what falls by its own size, but at least of what crosses so
 #: much of it in a step; without gravity of what crosses so much. And what it may leave before it turns to a slower
@@ -38,8 +38,15 @@ class WorldOptions:
     @property
     def rest_speed(self) -> float:
         """Approaches slower than this do not bounce and are no impacts: what gravity makes good within half a step, or
-        what is at rest for a sleeper [m/s]."""
-        return max(0.5 * float(np.linalg.norm(self.gravity)) * self.dt, SLOW * self.security / self.dt)
+        without gravity what is at rest for a sleeper [m/s]."""
+        return max(0.5 * float(np.linalg.norm(self.gravity)) * self.dt, self.still_speed)
+
+    @property
+    def still_speed(self) -> float:
+        """What is slower may be at rest, and sleep: a part of the security distance a step, but where steps are small
+        only a part of what gravity gives in one, or all that begins to fall would be at rest [m/s]."""
+        still, given = SLOW * self.security / self.dt, float(np.linalg.norm(self.gravity)) * self.dt
+        return min(still, SLOW_FALL * given) if given > 0.0 else still
 
     @property
     def tolerance(self) -> float:

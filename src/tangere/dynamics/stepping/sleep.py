@@ -19,8 +19,9 @@ import warp as wp
 from tangere.query.contacts import Contacts
 
 NO_CONTACTS = Contacts.of(point_a=np.zeros((0, 3)), normal=np.zeros((0, 3)))
-#: Security distances a step below which a body is at rest; and for how many steps before it sleeps.
-SLOW, QUIET_STEPS = 0.01, 30
+#: Security distances a step below which a body is at rest, part of the speed that gravity gives in a step; and for how
+#: many steps before it sleeps.
+SLOW, SLOW_FALL, QUIET_STEPS = 0.01, 0.02, 30
 
 
 class Sleepers:

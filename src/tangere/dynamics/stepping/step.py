@@ -41,7 +41,7 @@ from tangere.dynamics.stepping.gather import PairLimits, add_motion, find_reach
 from tangere.dynamics.stepping.jams import Jams
 from tangere.dynamics.stepping.options import FASTEST, GOOD, WorldOptions
 from tangere.dynamics.stepping.report import StepTally
-from tangere.dynamics.stepping.sleep import SLOW, Sleepers
+from tangere.dynamics.stepping.sleep import Sleepers
 from tangere.dynamics.stepping.stalls import StalledMotors
 from tangere.dynamics.stepping.walk import CertifiedWalk, KnownGaps
 from tangere.dynamics.stepping.walk_hits import WalkHits
@@ -574,7 +574,7 @@ class WorldStep:
         held_up = island[self.joints.driven_bodies()]
         island = np.where(np.isin(island, held_up), -1, island)
         velocity = self.state.velocity.numpy()
-        still = SLOW * options.security * self.length / options.dt
+        still = options.still_speed * self.length
         if self.sleepers.settle(island, self.motion.numpy(), velocity, still, self.length):
             velocity = np.where(self.sleepers.asleep[:, None], 0.0, velocity)
             self.state.velocity.assign(velocity)
