@@ -65,14 +65,18 @@ def _pairs() -> Iterator[tuple[str, str]]:
 
 
 def _compile(device: wp.Device) -> None:
-    """All kernels at the same time: each takes the compiler a while."""
+    """All kernels, of the device and of the CPU beside it, at the same time: each takes the compiler a while."""
     begin, rng = time.perf_counter(), np.random.default_rng(0)
     kinds = [tuple(convex_kind(body(kind, rng)) for kind in pair) for pair in _pairs()]
     makers = distance_kernel, contact_kernel, approach_kernel, penetration_kernel
     kernels = [make(*pair) for make in makers for pair in kinds]
+    wanted = [(kernel.module, each) for each in (device, wp.get_device("cpu")) for kernel in kernels]
+
+    def load(module: Any, on: wp.Device) -> None:
+        wp.load_module(module, device=on, block_dim=BLOCK if on.is_cuda else None)
+
     with ThreadPoolExecutor(16) as pool:
-        block = BLOCK if device.is_cuda else None
-        list(pool.map(lambda kernel: wp.load_module(kernel.module, device=device, block_dim=block), kernels))
+        list(pool.map(load, *zip(*wanted, strict=True)))
     print(f"{len(kernels)} kernels compiled in {time.perf_counter() - begin:.0f} s", flush=True)
 
 
