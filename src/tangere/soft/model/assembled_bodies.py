@@ -290,7 +290,7 @@ def inertia_per_mass(body: int, whole: WholeBodies, per_dt2: wp.float64, dt: wp.
 
 def _spare_room(body: Body) -> tuple[int, int]:
     """Dofs and surface vertices that cuts may add to a body before it is laid out anew."""
-    if not (body.cuttable and body.is_solid):
+    if not body.cuttable:
         return 0, 0
     return len(body.shape.vertices) // 4 + 64, len(body.surface.vertices) // 4 + 128
 
