@@ -222,7 +222,7 @@ class Cuts:
             wrong = update.inside_out(own)
             if wrong is not None:
                 _raise_inside_out(own, wrong)
-            if update.is_apart(own):
+            if pipeline.options.response != "hard" or update.is_apart(own):
                 update.send()
                 return True
             update.undo(before)

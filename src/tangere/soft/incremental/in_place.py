@@ -124,8 +124,8 @@ class InPlaceUpdate:
         return True
 
     def has_tables(self, own: CutBody) -> bool:
-        """Whether it knows of a body."""
-        return id(own) in self._bodies
+        """Whether it knows of a body, whose arrays are still those that it was made for."""
+        return id(own) in self._bodies and self._bodies[id(own)][0].has_arrays_of(own)
 
     def prepare_part(self, own: CutBody, new: FoundPart) -> None:
         """Find the rows of what is a body soon, as far as it is listed, and what that weighs."""
@@ -262,11 +262,11 @@ class InPlaceUpdate:
         hinged, pairs = pipeline.patches.hinged, pipeline.patches.hinged.count
         places = own.dofs, own.vertices
         counts = own.dofs.count, own.vertices.count
-        told = assembly.current, list(used.vertices), list(used.faces_of)
+        told = assembly.current, list(used.vertices), list(used.faces_of), assembly.faces_now
 
         def back() -> None:
             assembly.outdated, used.dofs[:], pipeline.detection.sharp.count = before
-            assembly.current, used.vertices[:], used.faces_of[:] = told
+            assembly.current, used.vertices[:], used.faces_of[:], assembly.faces_now = told
             places[0].count, places[1].count = counts
             hinged.count, hinged.outdated = pairs, True
 
@@ -276,6 +276,7 @@ class InPlaceUpdate:
         pipeline.detection.sharp.count = room.sharp_count
         room.tell_places(own)
         assembly.outdated = lambda: self._bodies_now()
+        assembly.faces_now = lambda: self._shared.faces_now()  # another one after each cut
         pipeline.detection.clear()
         pipeline.rows.live.zero_()
 

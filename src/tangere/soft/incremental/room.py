@@ -279,6 +279,12 @@ class SharedRoom:
         ]
         return int(neighbours), int(elements)
 
+    def faces_now(self) -> tuple[np.ndarray, np.ndarray]:
+        """(f,) the rows of all faces that there are, rising, and their corners (f, 3)."""
+        columns = self.face_columns
+        rows = np.flatnonzero(host(columns["place_of"]) >= 0)
+        return rows, host(columns["faces"]).reshape(-1, 3)[rows]
+
     def send_lists(self, begin: tuple[int, int]) -> tuple[int, int]:
         """What has come to these lists since they were so long goes to the device; says how long they are."""
         end, material = self.list_ends(), self.assembly.material
@@ -461,8 +467,11 @@ class BodyRoom:
 
     def fits(self, own: CutBody) -> bool:
         """Whether the arrays of the body are still those this was made for, and so are its parts."""
-        same = own.complex.arrays is self.complex_arrays and (own.surface is None or own.surface.arrays is self.store)
-        return same and own.numbers == self._names
+        return self.has_arrays_of(own) and own.numbers == self._names
+
+    def has_arrays_of(self, own: CutBody) -> bool:
+        """Whether the arrays of the body are still those this was made for: they grow."""
+        return own.complex.arrays is self.complex_arrays and (own.surface is None or own.surface.arrays is self.store)
 
     def has_room_for(self, part: int) -> bool:
         """Whether there is room for a part of this number."""
