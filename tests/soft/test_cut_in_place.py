@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,14 +11,13 @@ from oracles.helpers.cut_layout import check_same_as_laid_out_anew, contacts_of
 from oracles.helpers.cut_strokes import block as lattice_block
 from oracles.helpers.cut_strokes import random_stroke
 from oracles.helpers.cut_strokes import torus as lattice_torus
+from oracles.helpers.cut_twins import CountedUpdates, in_turn
 from oracles.soft_bodies import overlaps
 from tangere.runtime import InputError, TangereError
 from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Body, Simulation
 from tangere.soft.cutting import Cuts
-from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.model import assembled_bodies
-from tangere.soft.solver.cpu.dof_lanes import dof_lanes
 
 
 def block(cells=(8, 4, 4), **options) -> Body:
@@ -31,20 +29,6 @@ def block(cells=(8, 4, 4), **options) -> Body:
 def line(y: float, x: float = 0.03) -> np.ndarray:
     z = np.linspace(-0.9, 0.9, 6)
     return np.stack([x + 0.1 * y + 0.1 * z, y + 0 * z, z], axis=1)
-
-
-class CountedUpdates:
-    """How often bodies were updated in place, and how often not."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, never: bool = False) -> None:
-        self.found, plain = Counter(), Cuts._update_in_place
-
-        def counted(cuts: Cuts, *arguments) -> bool:
-            done = not never and plain(cuts, *arguments)
-            self.found[done] += 1
-            return done
-
-        monkeypatch.setattr(Cuts, "_update_in_place", counted)
 
 
 @pytest.mark.feature("F-L-50", "F-L-73")
@@ -67,27 +51,6 @@ def test_random_cuts_in_place_leave_what_is_laid_out_anew(case, road, monkeypatc
         simulation.step()
         assert not overlaps(simulation)
     assert counted.found[True] > 3
-
-
-def in_turn(simulation: Simulation, twin: Simulation, monkeypatch, start, end) -> None:
-    """Cut both; the twin is laid out anew, with the colours that the first one has."""
-    simulation.cut(0, start, end)
-    assembly = simulation._pipeline.assembly
-    colour = np.full(len(assembly.dofs.x), -1)
-    for name, (begin, stop) in enumerate(dof_lanes(assembly).colours.numpy()):
-        colour[np.unique(dof_lanes(assembly).dofs.numpy()[begin:stop])] = name
-    colour = colour[assembly.dof_rows]
-
-    def same_colours(_ranges, _neighbours, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        order = np.flatnonzero(free)
-        own = colour[: order[-1] + 1][order]
-        order = order[np.argsort(own, kind="stable")]
-        return order, np.concatenate([[0], np.cumsum(np.bincount(own))]).astype(np.int32)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(assembled_bodies, "_by_colour", same_colours)
-        patched.setattr(InPlaceUpdate, "apply", lambda *_: False)
-        twin.cut(0, start, end)
 
 
 def test_steps_after_cuts_in_place_are_those_after_a_layout_anew(road, monkeypatch) -> None:

@@ -44,7 +44,7 @@ from tangere.soft.model.elastic import Energy, elastic_energy, energy_of
 from tangere.soft.phase_graphs import PhaseClock
 from tangere.soft.safe_step.truncation import TruncationReport
 from tangere.soft.simulated_body import SimulatedBody, check_speed
-from tangere.soft.step import StepOptions, StepPipeline, grows
+from tangere.soft.step import StepOptions, StepPipeline
 from tangere.soft.validation import check_no_overlap, check_options, checked_bodies, mean_edge
 
 #: Least and most sweeps chosen for a step.
@@ -107,7 +107,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
                 kerf = min(kerf_of(body, distance) for body in bodies if body.cuttable)
                 bodies = [blades[n].obstacle(kerf) if n in blades else body for n, body in enumerate(bodies)]
             where = choose_device(device)
-            assembly = AssembledBodies.of(bodies, where, growing=grows(cuttable, response))
+            assembly = AssembledBodies.of(bodies, where, growing=cuttable)
             needed = max(body.sweeps_needed(dt) for body in bodies)
             sweeps = int(np.clip(needed, *SWEEPS)) if sweeps is None else int(sweeps)
             for at, body in enumerate(bodies):

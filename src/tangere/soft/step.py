@@ -75,11 +75,6 @@ class BodiesChange:
     opened: np.ndarray  #: (s,) bool: whether it has just been opened: what it touched before is forgotten
 
 
-def grows(cuttable: bool, response: str) -> bool:
-    """Whether bodies get room for what cuts add; else they are laid out anew at each."""
-    return cuttable and response == "hard"
-
-
 class StepPipeline:
     """The state of all bodies, the buffers of a step, and its phases as methods: what `Simulation.phases` calls.
 
@@ -102,9 +97,7 @@ class StepPipeline:
     @property
     def growing(self) -> bool:
         """Whether bodies have room for what cuts add."""
-        assembly = self.assembly
-        cuttable = any(body.cuttable for body in assembly.current)
-        return grows(cuttable, self.options.response)
+        return any(body.cuttable for body in self.assembly.current)
 
     def _lay_out(self, assembly: AssembledBodies, dt: float) -> None:
         """All buffers for these bodies, each in its place."""

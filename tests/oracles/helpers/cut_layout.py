@@ -9,8 +9,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from tangere.query.contacts import Kind
+from tangere.shape.mesh import Mesh
 from tangere.soft import Simulation
 from tangere.soft.model.assembled_bodies import AssembledBodies, sharp_edges
+from tangere.soft.safe_step.hinges import hinged_edges
 from tangere.soft.solver.cpu.dof_lanes import dof_lanes
 from tangere.soft.step import StepPipeline
 
@@ -71,7 +73,7 @@ def check_lanes(assembly: AssembledBodies, dofs: np.ndarray) -> None:
         colour[ours] = name
         for group in range(begin, end):
             near, nears, part, parts, solid = table[group]
-            assert solid == 1
+            assert solid == (material.opposite.numpy()[material.element_ranges.numpy()[groups[group, 0], 0], 2] >= 0)
             for lane, dof in enumerate(groups[group]):
                 span = slice(*material.neighbour_ranges.numpy()[dof])
                 size = span.stop - span.start
@@ -86,7 +88,8 @@ def check_lanes(assembly: AssembledBodies, dofs: np.ndarray) -> None:
                 size = span.stop - span.start
                 corners = lanes.corners.numpy()[3 * part : 3 * (part + parts), lane].reshape(-1, 3)
                 laws = lanes.laws.numpy()[3 * part : 3 * (part + parts), lane].reshape(-1, 3)
-                assert np.array_equal(corners[:size], material.opposite.numpy()[span])
+                wanted = material.opposite.numpy()[span]
+                assert np.array_equal(corners[:size], np.where(wanted < 0, dof, wanted))  # a triangle has two others
                 assert np.array_equal(laws[:size, 1:], material.laws.numpy()[span][:, 1:])
                 assert not laws[size:].any()
     free = assembly.dofs.free.numpy() == 1
@@ -140,6 +143,7 @@ def check_surface(pipeline: StepPipeline, anew: AssembledBodies, dof_number: np.
     assert listed == Counter((v, f) for f, face in zip(faces, corners, strict=True) for v in face)
     check_tree(patches, faces, corners)
     check_features(patches, anew, faces, corners, number)
+    check_hinged(patches, anew.rest_mesh, number)
     sharp, whole = pipeline.detection.sharp, anew.rest_mesh
     wanted = {tuple(sorted(rows[ends])) for ends in whole.edges[sharp_edges(whole)]}
     ends = sharp.ends.numpy()[: sharp.count]
@@ -152,6 +156,24 @@ def check_surface(pipeline: StepPipeline, anew: AssembledBodies, dof_number: np.
     places = np.concatenate([np.arange(*span) for span in zip(tree.first.numpy()[nodes], tree.last.numpy()[nodes] + 1)])
     assert {tuple(sorted(pair)) for pair in tree.items.numpy()[places]} == wanted
     assert np.array_equal(tree.items.numpy()[places], sharp.ends.numpy()[tree.order.numpy()[places]])
+
+
+def check_hinged(patches, whole: Mesh, number: np.ndarray) -> None:
+    """Pairs of edges that no edge and face tell of are those of the mesh, each listed once."""
+    hinged, edges = patches.hinged, patches.edges.numpy()
+    pairs = hinged.pairs.numpy()
+    assert (pairs[hinged.count :, 0] == -1).all()
+    second = hinged.second.numpy()[: hinged.count][pairs[: hinged.count, 0] >= 0]
+    first = edges[pairs[pairs[:, 0] >= 0, 0]]
+    assert (second[:, 1] == second[:, 2]).all()
+
+    def named(one: np.ndarray, other: np.ndarray) -> list[frozenset]:
+        return [frozenset((frozenset(a), frozenset(b))) for a, b in zip(one.tolist(), other.tolist(), strict=True)]
+
+    found = named(number[first], number[second[:, :2]])
+    wanted = hinged_edges(whole.topology)
+    assert len(set(found)) == len(found)
+    assert set(found) == set(named(whole.edges[wanted[:, 0]], whole.edges[wanted[:, 1]]))
 
 
 def same_triangles(one: np.ndarray, other: np.ndarray) -> bool:
@@ -201,8 +223,8 @@ def check_features(patches, anew: AssembledBodies, faces, corners, number) -> No
         for v in lists.vertices.features.numpy()[slice(*lists.vertices.ranges.numpy()[cluster])]:
             found_vertices[v] += 1
             assert v in ours
-    degree = Counter(corners.ravel().tolist())
     wanted = Counter(tuple(sorted(pair)) for face in corners for pair in itertools.combinations(face, 2))
+    degree = Counter(v for pair in wanted for v in pair)
     ears = Counter({(v, v): 1 for v, n in degree.items() if n <= 3})
     assert found_edges == Counter(dict.fromkeys(wanted, 1)) + ears
     assert found_vertices == Counter(dict.fromkeys(degree, 1))

@@ -149,8 +149,10 @@ class ContactPartners:
         return np.concatenate([kept[: len(kept) - len(edges)], self.first_edge + edges[~listed]])
 
 
-def points_from_proximity(near: ContactBuffer, device: wp.Device) -> ContactPoints:
-    """The contacts that `tangere.query.proximity` found."""
+def points_from_proximity(near: ContactBuffer, device: wp.Device, faces: wp.array | None = None) -> ContactPoints:
+    """The contacts that `tangere.query.proximity` found; `faces`: what each of its faces is called, if not the same."""
+    if faces is not None:
+        launch(_name_faces, len(near), [faces, near.kind], [near.features], device=device)
     weights = wp.empty(len(near), dtype=wp.vec4d, device=device)
     launch(_from_near, len(near), [near.weights, near.kind], [weights], device=device)
     live = wp.array(np.array([len(near)], np.int32), dtype=wp.int32, device=device)
@@ -217,6 +219,13 @@ def write_contact(k: int, place: int, partners: PartnerArrays, positions: wp.arr
         contacts.weights[place] = wp.vec4d(one - at[0], at[0], at[1] - one, -at[1])
         contacts.features[place] = wp.vec2i(partners.edge_number[i], partners.edge_number[j])
         contacts.kind[place] = _EDGE_EDGE
+
+
+@wp.kernel
+def _name_faces(first: int, faces: wp.array[int], kind: wp.array[wp.uint8], features: wp.array[wp.vec2i]):
+    k = first + wp.tid()
+    if kind[k] != _EDGE_EDGE:
+        features[k] = wp.vec2i(features[k][0], faces[features[k][1]])
 
 
 @wp.kernel

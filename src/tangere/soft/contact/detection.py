@@ -18,6 +18,7 @@ Known as: an active set of constraints, found by violation; lazy constraints.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -26,6 +27,7 @@ from tangere.broad_phase.triangles import Layout, Surfaces
 from tangere.query.contacts import Contacts, Kind, contact_key
 from tangere.query.proximity import find_near
 from tangere.runtime import SOUND, launch
+from tangere.shape.mesh import Mesh
 from tangere.soft.contact.activation import LEAST_PART, REACH
 from tangere.soft.contact.contact_points import ContactPartners, ContactPoints, points_from_proximity
 from tangere.soft.contact.friction_memory import PRESSED, WIDER
@@ -52,6 +54,7 @@ class Detection:
         self.cones = NormalCones(assembly, patches.tree, patches.lists, positions)
         self.sharp = SharpEdges(assembly)
         self.partners = ContactPartners(assembly, self.sharp)
+        self._cut_mesh: tuple[Any, Mesh, wp.array] | None = None  #: of faces that a cut has written
         self.work: wp.array | None = None  #: what the last search for faces took, see `find_nearest_faces`
         room = int(ROOM_PER_VERTEX * len(positions)) if assembly.device.is_cuda else 0
         self.contact_points = ContactPoints.empty(max(LEAST_ROOM, room), assembly.device)
@@ -109,11 +112,26 @@ class Detection:
 
     def find_all(self) -> None:
         """Every pair of features nearer than the contact distance."""
-        assembly = self._assembly
-        layout = Layout.of((assembly.rest_mesh.topology,), assembly.device)
-        surfaces = Surfaces((assembly.rest_mesh,), layout, self.positions, self._patches.frame)
+        assembly, (mesh, rows) = self._assembly, self._mesh_now()
+        layout = Layout.of((mesh.topology,), assembly.device)
+        surfaces = Surfaces((mesh,), layout, self.positions, self._patches.frame)
         near = find_near(surfaces, np.array([[0, 0]], np.int32), self._distance)
-        self.contact_points = points_from_proximity(near, assembly.device)
+        self.contact_points = points_from_proximity(near, assembly.device, rows)
+
+    def _mesh_now(self) -> tuple[Mesh, wp.array | None]:
+        """All surfaces as one mesh, and which row of the arrays each of its triangles is; None: they are the same.
+
+        What is searched through is made anew where a cut has written faces, once.
+        """
+        assembly = self._assembly
+        if assembly.faces_now is None:
+            return assembly.rest_mesh, None
+        if self._cut_mesh is None or self._cut_mesh[0] is not assembly.faces_now:
+            rows, corners = assembly.faces_now()
+            mesh = Mesh(assembly.rest_mesh.vertices, corners, name="all surfaces")
+            on_device = wp.array(rows, dtype=wp.int32, device=assembly.device)
+            self._cut_mesh = assembly.faces_now, mesh, on_device
+        return self._cut_mesh[1:]
 
     def contacts(self, normals: wp.array) -> Contacts:
         """The contacts as the rest of the library knows them; `normals` as the rows have them."""

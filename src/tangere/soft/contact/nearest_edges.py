@@ -33,7 +33,7 @@ class SharpEdges:
         self.number = wp.array(number, dtype=wp.int32, device=device)  #: (m,) in the list of all edges
         self.ends = wp.array(whole.edges[number], dtype=wp.int32, device=device)  #: (m, 2)
         self.tree = LinearTree.build(self.ends, assembly.surface.rest, whole.bounds) if self.count else None
-        room = len(assembly.surface.rest) // 4 if assembly.has_room else 0
+        room = _spare_edges(assembly)
         if room and self.tree is not None:
             clusters = min(256, max(16, 1 << int(np.ceil(np.log2(room / 4)))))
             self.tree = self.tree.with_room(clusters)
@@ -60,6 +60,15 @@ class SharpEdges:
         inputs += [positions, assembly.surface, distance, base]
         count = len(self.ends) if assembly.device.is_cuda else self.count  # what is captured has all there is room for
         launch(_nearest, count, inputs, [partners], device=assembly.device, grain=GRAIN)
+
+
+def _spare_edges(assembly: AssembledBodies) -> int:
+    """Sharp edges that cuts may add: those of walls meet the skin in a line, those of sheets have two rims."""
+    if not assembly.has_room:
+        return 0
+    spare = np.diff(assembly.vertex_base) - [len(body.surface.vertices) for body in assembly.current]
+    of_sheets = [2 * more for more, body in zip(spare, assembly.current, strict=True) if not body.is_solid]
+    return len(assembly.surface.rest) // 4 + int(sum(of_sheets))
 
 
 @wp.func

@@ -83,7 +83,7 @@ class FoundPart:
     of: int  #: what it was part of
     flood: tuple[int, int]  #: what has found it: how often floods have begun, and where its simplices are listed from
     vertices: np.ndarray  #: (v,) of the complex
-    names: np.ndarray  #: (s,) of the surface
+    names: np.ndarray  #: (s,) of the surface; the same of a sheet
 
 
 class ConnectedParts:
@@ -175,7 +175,7 @@ class ConnectedParts:
         flood = self._begun, int(numbers[OLD_SIMPLICES])
         of = int(self._body.view("part")[self._simplices[flood[1]]])
         vertices = self._vertices[numbers[OLD_VERTICES] : numbers[VERTICES]]
-        names = self._names[numbers[OLD_NAMES] : numbers[NAMES]]
+        names = self._names[numbers[OLD_NAMES] : numbers[NAMES]] if self._surface else vertices
         if numbers[NEXT_MEMBER] < 0:  # the lists are used again when floods begin anew
             vertices, names = vertices.copy(), names.copy()
         return FoundPart(int(numbers[PARTS]), of, flood, vertices, names)

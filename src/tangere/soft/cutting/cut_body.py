@@ -21,7 +21,7 @@ from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh
 from tangere.soft.body import Body
 from tangere.soft.cutting.connected_parts import ConnectedParts, FoundPart
-from tangere.soft.cutting.cut_surface import CutSurface
+from tangere.soft.cutting.cut_surface import CutSurface, SurfaceStore
 from tangere.soft.cutting.simplicial_complex import ComplexChange, SimplicialComplex
 from tangere.soft.cutting.wall_inset import WallFacets, inset_carriers
 
@@ -143,6 +143,7 @@ class CutBody:
         simplices = shape.tets if isinstance(shape, TetMesh) else shape.faces
         self.complex = SimplicialComplex(shape.vertices, simplices, snap=body.snap)
         self.surface = CutSurface(self.complex) if body.is_solid else None
+        self._no_store = SurfaceStore()
         self.parts = ConnectedParts(self.complex, self.surface)
         self.numbers = {0: number}  #: the body that each part is
         self._fixed, self._fixed_count = body.fixed, len(body.fixed)
@@ -284,9 +285,7 @@ class CutBody:
         triangles, facets, walls = self._triangles()
         opened = np.concatenate([change.opened.ravel() for change in changes] or [np.zeros(0, np.int32)])
         if self.surface is None:
-            corners, size = self.complex.corners, self.complex.size
-            keep = np.arange(size)[None] != (opened & 3)[:, None]
-            return np.unique(corners[opened >> 2][keep])
+            return np.unique(self.names_at(opened))
         new = (triangles >= len(self.vertices.place)).any(axis=1)
         return np.unique(triangles[walls & (new | np.isin(facets, opened))])
 
@@ -305,14 +304,15 @@ class CutBody:
         if inset == 0 and not self._inset_otherwise:
             return
         self._inset_otherwise = True
-        if self.surface is None or everywhere:
+        if everywhere:
             names = np.arange(len(self.surface_dofs))
-            most = len(names)
+        elif self.surface is None:
+            names = np.unique(self.complex.arrays.corners.numpy()[self.looked_at(), :3])
         else:
             store, arrays = self.surface.store, self.surface.arrays
             names = store[(arrays.corners + 3 * self.looked_at())[:, None] + [0, 1, 2]].ravel()
             names = names[names >= 0]
-            most = int(names.max(initial=0)) + 1
+        most = int(names.max(initial=0)) + 1
         insets = self.insets(most)
         self._past_insets.append((insets, names, insets[names]))
         insets[names] = inset
@@ -444,10 +444,41 @@ class CutBody:
     def _follow(self, change: ComplexChange) -> None:
         if not change:
             return
-        if self.surface is not None:
+        if self.surface is None:
+            self._looked_at.append(change.changed)
+        else:
             self.surface.follow()
             self._looked_at.append(self.surface.looked_at)
         self.parts.note(change)
+
+    @property
+    def surface_store(self) -> SurfaceStore:
+        """What kernels know of the surface; nothing of a sheet, which is its own (`cut_surface.name_at`)."""
+        return self._no_store if self.surface is None else self.surface.arrays
+
+    @property
+    def slot_room(self) -> int:
+        """Surface triangles that there is room for."""
+        return self.complex.arrays.simplex_room if self.surface is None else self.surface.arrays.triangle_room
+
+    @property
+    def name_room(self) -> int:
+        """Surface vertices that there is room for."""
+        return self.complex.arrays.vertex_room if self.surface is None else self.surface.arrays.vertex_room
+
+    @property
+    def triangles_by_slot(self) -> np.ndarray:
+        """(f, 3) surface vertices of the triangle at each place; -1 where a place is free."""
+        return self.complex.corners if self.surface is None else self.surface.triangles
+
+    def names_at(self, facets: np.ndarray) -> np.ndarray:
+        """Surface vertices at facets 4 t + k that are on the surface."""
+        if self.surface is None:
+            corners = self.complex.arrays.corners.numpy()[facets >> 2, :3]
+            return corners[np.arange(3) != (facets & 3)[:, None]]
+        store, arrays = self.surface.store, self.surface.arrays
+        slot = store[arrays.slots + facets]
+        return store[(arrays.corners + 3 * slot[slot >= 0])[:, None] + [0, 1, 2]].ravel()
 
     @property
     def surface_dofs(self) -> np.ndarray:

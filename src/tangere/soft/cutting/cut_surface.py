@@ -203,6 +203,59 @@ class CutSurface:
 
 
 @wp.func
+def name_at(c: ComplexArrays, s: SurfaceStore, f: int, k: int) -> int:
+    """The surface vertex at corner k of a triangle; negative where the place of the triangle is free.
+
+    A sheet is its own surface: its triangles are its simplices, its surface vertices its vertices, and the store is
+    not asked.
+    """
+    if c.size == 3:
+        return c.corners[f][k]
+    return s.store[s.corners + 3 * f + k]
+
+
+@wp.func
+def vertex_of(c: ComplexArrays, s: SurfaceStore, name: int) -> int:
+    """The vertex of the body at a surface vertex; -1 of one that is gone."""
+    if c.size == 3:
+        return name
+    return s.store[s.dofs + name]
+
+
+@wp.func
+def simplex_behind(c: ComplexArrays, s: SurfaceStore, f: int) -> int:
+    """The simplex that a triangle is of."""
+    if c.size == 3:
+        return f
+    return s.store[s.owners + f] >> 2
+
+
+@wp.func
+def part_of(c: ComplexArrays, s: SurfaceStore, name: int) -> int:
+    """The part that a surface vertex belongs to."""
+    if c.size == 3:
+        return c.part[c.simplex_at[name]]
+    return c.part[s.store[s.owners + s.store[s.places + name] / 3] >> 2]
+
+
+@wp.func
+def name_count(c: ComplexArrays, s: SurfaceStore) -> int:
+    """How many surface vertices there are, with those that are gone."""
+    if c.size == 3:
+        return c.numbers[layout.VERTICES]
+    return s.numbers[VERTICES]
+
+
+@wp.func
+def is_wall(c: ComplexArrays, s: SurfaceStore, f: int) -> bool:
+    """Whether a triangle was opened by a blade; none of a sheet is."""
+    if c.size == 3:
+        return False
+    owner = s.store[s.owners + f]
+    return ((c.wall[owner >> 2] >> (owner & 3)) & 1) == 1
+
+
+@wp.func
 def write(s: SurfaceStore, at: int, value: int):
     """Put a number into the store, unless there is no room to remember what was there."""
     n = s.numbers[LOGGED]

@@ -208,7 +208,7 @@ class Cuts:
     def _update_in_place(self, own: CutBody, changes: list[ComplexChange]) -> bool:
         """Bring the buffers of the step up to date; False, and nothing done, where that cannot be."""
         pipeline = self._pipeline
-        if own.surface is None or not pipeline.assembly.has_room:
+        if not pipeline.assembly.has_room:
             return False
         update = self.in_place
         if update is None or update.assembly is not pipeline.assembly or not update.fits(own):
@@ -222,7 +222,7 @@ class Cuts:
             wrong = update.inside_out(own)
             if wrong is not None:
                 _raise_inside_out(own, wrong)
-            if update.is_apart(own):
+            if pipeline.options.response != "hard" or update.is_apart(own):
                 update.send()
                 return True
             update.undo(before)

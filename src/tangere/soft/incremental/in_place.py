@@ -1,11 +1,12 @@
-"""A cut in place: all that a simulation knows of a solid body that is cut, brought up to date by what is touched.
+"""A cut in place: all that a simulation knows of a body that is cut, brought up to date by what is touched.
 
 Question: a blade has gone on through a body; what changes in the buffers of the step, and only there?
-Method:   dofs and what holds them together (`dof_update`), faces, edges and clusters (`face_update`), walls, areas and
-          sharp edges (`wall_update`), each by a kernel over what the cut has touched; then the exact test of what was
-          put elsewhere (`local_overlap`). A part that comes off is labelled (`part_labels`). Arrays have room and do
-          not move, so prepared launches stay valid. Patches that have lost or gained a face have no certificate any
-          more, and are searched, until all is laid out anew: that is done where some room is used up.
+Method:   dofs and what holds them together (`dof_update`, of sheets `sheet_update`), faces, edges and clusters
+          (`face_update`), walls, areas and sharp edges (`wall_update`), each by a kernel over what the cut has touched;
+          then the exact test of what was put elsewhere (`local_overlap`). A part that comes off is labelled
+          (`part_labels`). Arrays have room and do not move, so prepared launches stay valid. Patches that have lost or
+          gained a face have no certificate any more, and are searched, until all is laid out anew: that is done where
+          some room is used up.
 Sound:    the same dofs, rows, faces and features as if everything were laid out anew; only their order is another. What
           is written is noted, and can be put back (`undo_log`).
 """
@@ -20,7 +21,7 @@ import warp as wp
 
 from tangere.bvh.lbvh import Lanes, MovingBox
 from tangere.runtime import PreparedLaunch
-from tangere.soft.incremental.cpu import dof_update, face_update, wall_update
+from tangere.soft.incremental.cpu import dof_update, face_update, hinge_update, sheet_update, wall_update
 from tangere.soft.incremental.cpu.local_overlap import OWN_BOXES, OWN_GROUPS, find_pairs, keep_near, keep_uncertain
 from tangere.soft.incremental.host_mirror import KINDS, HostBoxes, HostMirror
 from tangere.soft.incremental.room import BodyRoom, SharedRoom, blank
@@ -51,7 +52,7 @@ class InPlaceUpdate:
         self._here, self._boxes = mirror.of(pipeline.surface_end), None
         if mirror.apart:
             self._boxes = HostBoxes(mirror, patches.tree, pipeline.surface_end, patches.frame)
-        self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies if own.surface}
+        self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies}
         self._graphs = PhaseGraphs(device)
         self._graphs.ready = True  # a step, and boxes that were fitted, have loaded all kernels
         self._looks = -1  # of the initial contacts, that the host has seen
@@ -123,8 +124,8 @@ class InPlaceUpdate:
         return True
 
     def has_tables(self, own: CutBody) -> bool:
-        """Whether it knows of a body."""
-        return id(own) in self._bodies
+        """Whether it knows of a body, whose arrays are still those that it was made for."""
+        return id(own) in self._bodies and self._bodies[id(own)][0].has_arrays_of(own)
 
     def prepare_part(self, own: CutBody, new: FoundPart) -> None:
         """Find the rows of what is a body soon, as far as it is listed, and what that weighs."""
@@ -222,10 +223,10 @@ class InPlaceUpdate:
 
         complex_, store, log = room.complex_arrays, room.store, room.write_log
         dofs, faces, walls, material = room.dofs, room.faces, room.walls, shared.material
-        lanes = shared.lanes
+        lanes, couple = shared.lanes, dof_update.couple_dofs if dofs.solid else sheet_update.couple_sheet
         of_dofs = [  # one by one: what is compiled as one is so large that nothing in it is inlined
             prepared(dof_update.place_dofs, room.dof_counts, complex_, dofs, log),
-            prepared(dof_update.couple_dofs, complex_, dofs, log, material),
+            prepared(couple, complex_, dofs, log, material),
             prepared(dof_update.lay_lanes, dofs, log, lanes, material),
         ]
         of_faces = [prepared(face_update.update_faces, room.face_counts, complex_, store, faces, log)]
@@ -233,11 +234,13 @@ class InPlaceUpdate:
             prepared(wall_update.inset_walls, complex_, store, faces, walls, log),
             prepared(wall_update.find_traits, faces, walls, log),
         ]
+        of_hinges = [prepared(hinge_update.update_hinges, complex_, faces, walls, shared.hinges, log)]
         of_patches = [prepared(face_update.forget_certificates, *shared.certificates, faces, log)]
         prepared(wall_update.note_places, complex_, store, faces, walls, log).run()
         host(log.numbers)[:] = 0
-        written = room.dof_arrays, room.face_arrays, room.wall_arrays, shared.certificate_arrays
-        return room, list(zip((of_dofs, of_faces, of_walls, of_patches), written, strict=True))
+        launches = of_dofs, of_faces, of_walls, of_hinges, of_patches
+        written = room.dof_arrays, room.face_arrays, room.wall_arrays, shared.hinge_arrays, shared.certificate_arrays
+        return room, list(zip(launches, written, strict=True))
 
     def _forget_certificates(self, room: BodyRoom) -> None:
         """Patches that have a cluster with other faces, of their own or around them, are searched from now on.
@@ -256,20 +259,24 @@ class InPlaceUpdate:
         """Whoever asks for bodies gets them as they are now; what was touched before counts no more."""
         assembly, pipeline = self.assembly, self._pipeline
         used, before = assembly.used, (assembly.outdated, list(assembly.used.dofs), pipeline.detection.sharp.count)
+        hinged, pairs = pipeline.patches.hinged, pipeline.patches.hinged.count
         places = own.dofs, own.vertices
         counts = own.dofs.count, own.vertices.count
-        told = assembly.current, list(used.vertices), list(used.faces_of)
+        told = assembly.current, list(used.vertices), list(used.faces_of), assembly.faces_now
 
         def back() -> None:
             assembly.outdated, used.dofs[:], pipeline.detection.sharp.count = before
-            assembly.current, used.vertices[:], used.faces_of[:] = told
+            assembly.current, used.vertices[:], used.faces_of[:], assembly.faces_now = told
             places[0].count, places[1].count = counts
+            hinged.count, hinged.outdated = pairs, True
 
         self.log.call(back)
+        hinged.count, hinged.outdated = int(host(self._shared.hinges.count)[0]), True
         used.dofs[:] = [int(count) for count in room.dof_counts_of_ranges]
         pipeline.detection.sharp.count = room.sharp_count
         room.tell_places(own)
         assembly.outdated = lambda: self._bodies_now()
+        assembly.faces_now = lambda: self._shared.faces_now()  # another one after each cut
         pipeline.detection.clear()
         pipeline.rows.live.zero_()
 

@@ -12,13 +12,13 @@ import warp as wp
 
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import PreparedLaunch
-from tangere.soft.incremental.cpu import dof_update, face_update, wall_update
+from tangere.soft.incremental.cpu import dof_update, face_update, hinge_update, wall_update
 from tangere.soft.incremental.cpu.rest_walk import UNSURE, find_at_rest
 from tangere.soft.incremental.host_mirror import HostMirror
 from tangere.soft.incremental.part_labels import PartLabels
 from tangere.soft.incremental.undo_log import UndoLog, flat, host, write_log
-from tangere.soft.model.assembled_bodies import MOST_PARTS, DofCoupling, WholeBodies, struct_of
-from tangere.soft.model.material import lame_moduli
+from tangere.soft.model.assembled_bodies import CLOSED, MOST_PARTS, RIM, WALL, DofCoupling, WholeBodies, struct_of
+from tangere.soft.model.material import lame_moduli, rigidity_of
 from tangere.soft.safe_step.patch_layout import ears
 from tangere.soft.solver.cpu.dof_lanes import dof_lanes
 
@@ -104,6 +104,8 @@ class SharedRoom:
             "edge_face": ints(edge_face),
             "vertex_face": ints(vertex_face),
             "ear_of": ints(ear_of),
+            "edge_room": lists.edges.room,
+            "vertex_room": lists.vertices.room,
             "edge_features": mirror.of(lists.edges.features),
             "edge_ranges": flat(mirror.of(lists.edges.ranges)),
             "vertex_features": mirror.of(lists.vertices.features),
@@ -125,6 +127,15 @@ class SharedRoom:
             "rooms": ints(np.diff(assembly.vertex_base)),
             "body": mirror.of(surface.body),
         }
+        hinged = patches.hinged
+        self.hinges = struct_of(
+            hinge_update.HingeRoom,
+            mirror.host,
+            count=ints([hinged.count]),
+            pairs=flat(mirror.of(hinged.pairs)),
+            second=flat(mirror.of(hinged.second)),
+        )
+        self.hinge_arrays = [self.hinges.pairs.numpy(), self.hinges.second.numpy(), self.hinges.count.numpy()], []
         certificates, at_clusters = patches.certificates, patches.patches_at_clusters
         clearances = [mirror.of(array) for array in certificates.clearances]
         #: Where the patches of each cluster begin, these, and what says that one need not be searched.
@@ -268,6 +279,12 @@ class SharedRoom:
         ]
         return int(neighbours), int(elements)
 
+    def faces_now(self) -> tuple[np.ndarray, np.ndarray]:
+        """(f,) the rows of all faces that there are, rising, and their corners (f, 3)."""
+        columns = self.face_columns
+        rows = np.flatnonzero(host(columns["place_of"]) >= 0)
+        return rows, host(columns["faces"]).reshape(-1, 3)[rows]
+
     def send_lists(self, begin: tuple[int, int]) -> tuple[int, int]:
         """What has come to these lists since they were so long goes to the device; says how long they are."""
         end, material = self.list_ends(), self.assembly.material
@@ -311,9 +328,8 @@ class BodyRoom:
 
     def __init__(self, shared: SharedRoom, pipeline: StepPipeline, own: CutBody) -> None:
         assembly, given, mirror = pipeline.assembly, own.given, shared.mirror
-        assert own.surface is not None
         self._shared, self._pipeline, self._own = shared, pipeline, own
-        self.complex_arrays, self.store = own.complex.arrays, own.surface.arrays
+        self.complex_arrays, self.store = own.complex.arrays, own.surface_store
         self.write_log = write_log(_NOTES)
         self.asking: PreparedLaunch | None = None
         self._names = own.numbers.copy()
@@ -323,7 +339,7 @@ class BodyRoom:
             of_dofs[part] = number, number, assembly.dof_base[number]  # a range of its own: nothing has come off it yet
             of_vertices[part] = number, number, assembly.vertex_base[number]
         mu, lam = lame_moduli(given)
-        vertex_room, name_room = self.complex_arrays.vertex_room, self.store.vertex_room
+        vertex_room, name_room = self.complex_arrays.vertex_room, own.name_room
         row_of = np.full(vertex_room, -1)
         rows = own.dofs.rows(assembly.dof_base)
         row_of[: len(rows)] = rows
@@ -343,6 +359,9 @@ class BodyRoom:
             mu=mu,
             lam=lam,
             density=given.density,
+            thickness=given.thickness,
+            rigidity=rigidity_of(given),
+            solid=int(given.is_solid),
         )
         vertex_row = np.full(name_room, -1)
         names = own.vertices.rows(assembly.vertex_base)
@@ -362,9 +381,9 @@ class BodyRoom:
             parts=of_vertices,
             vertex_stamp=blank(name_room),
         )
-        limits, alive = pipeline.initial_contacts.limits.numpy(), own.surface.dofs >= 0
-        alive &= names >= 0
-        np.minimum.at(shared.dof_columns["limit"].numpy(), row_of[own.surface.dofs[alive]], limits[names[alive]])
+        limits, alive = pipeline.initial_contacts.limits.numpy(), names >= 0
+        by_dof = shared.dof_columns["limit"].numpy()
+        np.minimum.at(by_dof, row_of[own.surface_dofs[: len(names)][alive]], limits[names[alive]])
         self.inset = wp.array(own.insets(name_room), dtype=wp.int32, device="cpu", copy=False)
         self.walls = struct_of(
             wall_update.WallRoom,
@@ -376,6 +395,7 @@ class BodyRoom:
             row_of=self.dofs.row_of,
             inset=self.inset,
             half_kerf=0.5 * own.kerf,
+            at_cut=int(WALL if given.is_solid else RIM),
             mass_per_area=given.mass_per_area,
             stiffness=given.youngs_modulus,
         )
@@ -401,26 +421,26 @@ class BodyRoom:
         rows |= {"mass": d.mass, "free": d.free, "dof_body": d.body, "surface_body": f.body}
         self.labels = PartLabels(mirror, rows, bristles.elsewhere)
         #: Of these lists, which array that is sent each one is.
-        written = self.dof_arrays, self.face_arrays, self.wall_arrays, shared.certificate_arrays
+        written = self.dof_arrays, self.face_arrays, self.wall_arrays, shared.hinge_arrays, shared.certificate_arrays
         self.sent = [tuple(map(mirror.numbers, arrays)) for arrays in written]
 
     def _face_rows(self, vertex_row: np.ndarray) -> np.ndarray:
         """By triangle of the cut surface the face of the simulation that has the same corners."""
-        assembly, surface = self._pipeline.assembly, self._own.surface
-        assert surface is not None
-        triangles = surface.triangles
+        assembly, triangles = self._pipeline.assembly, self._own.triangles_by_slot
         slots = np.flatnonzero(triangles[:, 0] >= 0)
         ours = np.concatenate([assembly.face_rows(number) for number in self._own.numbers.values()])
         corners = np.sort(assembly.surface.faces.numpy()[ours], axis=1)
         wanted = np.sort(vertex_row[triangles[slots]], axis=1)
         one, other = np.lexsort(corners.T[::-1]), np.lexsort(wanted.T[::-1])
         assert np.array_equal(corners[one], wanted[other])
-        found = np.full(self.store.triangle_room, -1)
+        found = np.full(self._own.slot_room, -1)
         found[slots[other]] = ours[one]
         return found
 
     def at_rest(self, part: int, points: np.ndarray, near: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
         """Where points are in the rest shape of a part, and tetrahedra that have them or -1; None if it is not sure."""
+        if self.complex_arrays.size == 3:
+            return None
         count, arrays, own = len(points), self._walk, self._own
         if len(arrays[0]) < count:
             arrays = self._walk = [
@@ -447,12 +467,11 @@ class BodyRoom:
 
     def fits(self, own: CutBody) -> bool:
         """Whether the arrays of the body are still those this was made for, and so are its parts."""
-        return (
-            own.complex.arrays is self.complex_arrays
-            and own.surface is not None
-            and own.surface.arrays is self.store
-            and own.numbers == self._names
-        )
+        return self.has_arrays_of(own) and own.numbers == self._names
+
+    def has_arrays_of(self, own: CutBody) -> bool:
+        """Whether the arrays of the body are still those this was made for: they grow."""
+        return own.complex.arrays is self.complex_arrays and (own.surface is None or own.surface.arrays is self.store)
 
     def has_room_for(self, part: int) -> bool:
         """Whether there is room for a part of this number."""
@@ -467,7 +486,7 @@ class BodyRoom:
         log.call(lambda: self._names.__delitem__(new.part))
 
     def set_input(self, own: CutBody, changes: list[Any], opened: np.ndarray) -> bool:
-        """Tell the kernels what has changed; False if it is more than they have room for."""
+        """Tell the kernels what has changed; False if it is more than they have room for, or opens a closed sheet."""
         changed = changes[0].changed if len(changes) == 1 else np.unique(np.concatenate([c.changed for c in changes]))
         blended = np.concatenate([change.blended for change in changes])
         slots = own.looked_at()
@@ -481,10 +500,11 @@ class BodyRoom:
         host(self._shared.dt)[0] = self._pipeline.dt
         host(self._shared.face_columns["slots"])[: len(slots)] = slots
         host(self.face_counts)[0] = len(slots)
-        store, names = host(self.store.store), host(self.faces.opened)
-        slot = store[self.store.slots + opened]
-        slot = slot[slot >= 0]
-        names[store[(self.store.corners + 3 * slot)[:, None] + [0, 1, 2]].ravel()] = 1
+        if len(opened) and own.complex.size == 3:
+            any_row = host(self.faces.vertex_row)[0]
+            if host(self.walls.given_traits)[any_row] & int(CLOSED):
+                return False
+        host(self.faces.opened)[own.names_at(opened)] = 1
         return True
 
     @property

@@ -109,6 +109,8 @@ class AssembledBodies:
     names: list[str]  #: what the bodies are called
     #: What makes the bodies anew after they were cut in place; None while they are as they were laid out.
     outdated: Callable[[], tuple[Body, ...]] | None = None
+    #: Where cuts have written faces, since they were laid out: says which rows are in use, and their corners.
+    faces_now: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
     lanes: Any = None  #: what sweeps on CPUs make of it (`solver.cpu.dof_lanes`)
     swept: Any = None  #: what those on CUDA make of it where there is room (`solver.cuda.sweeps`)
 
@@ -290,7 +292,7 @@ def inertia_per_mass(body: int, whole: WholeBodies, per_dt2: wp.float64, dt: wp.
 
 def _spare_room(body: Body) -> tuple[int, int]:
     """Dofs and surface vertices that cuts may add to a body before it is laid out anew."""
-    if not (body.cuttable and body.is_solid):
+    if not body.cuttable:
         return 0, 0
     return len(body.shape.vertices) // 4 + 64, len(body.surface.vertices) // 4 + 128
 

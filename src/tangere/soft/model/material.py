@@ -67,6 +67,11 @@ def lame_moduli(body: Body) -> tuple[float, float]:
     return mu, second + mu
 
 
+def rigidity_of(body: Body) -> float:
+    """Of a sheet, against bending [N m]."""
+    return body.youngs_modulus * body.thickness**3 / (12.0 * (1.0 - body.poisson**2))
+
+
 def _tet_matrix(solid: TetMesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     corners = solid.vertices[solid.tets]
     inverse = np.linalg.inv(np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2))
@@ -94,7 +99,7 @@ def _bending_matrix(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.
 
     Bergou et al. have 3 D; with D a sheet rolled up along its grid stores what plate theory says.
     """
-    rigidity = body.youngs_modulus * body.thickness**3 / (12.0 * (1.0 - body.poisson**2))
+    rigidity = rigidity_of(body)
     faces_at, edges = mesh.topology.edge_faces, mesh.edges
     inner = np.flatnonzero(np.diff(faces_at.offsets) == 2)
     pair = faces_at.indices[faces_at.offsets[inner][:, None] + [0, 1]]

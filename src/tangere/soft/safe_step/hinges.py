@@ -5,7 +5,8 @@ hinge p q with faces p q j and p q k, the edge p j has a vertex in the face p q 
 no other faces, the two edges may pass through each other and no pair of an edge and a face tells: rims of a strip one
 quad wide, two triangles, pages on one spine, a single tetrahedron. The list of such pairs follows from the topology;
 ordinary surfaces have none. Each second edge is kept as a face without width, so that certificates and shortening are
-those of all other pairs (`separating_direction`, `shortening`).
+those of all other pairs (`separating_direction`, `shortening`). Cuts add pairs, and take them away: there is room for
+more where bodies are cut (`incremental.cpu.hinge_update`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import warp as wp
 from tangere.runtime import SOUND, reserve_slots
 from tangere.shape.mesh import Topology
 from tangere.soft.model.assembled_bodies import AssembledBodies
-from tangere.soft.safe_step.patches import Patches
 from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
 from tangere.soft.safe_step.truncation_state import ACTIVE, PairBuffer
 
@@ -24,32 +24,43 @@ wp.set_module_options(SOUND)
 
 #: Pairs worth a thread.
 GRAIN = 1024
+#: Pairs that cuts may add before all is laid out anew.
+SPARE = 256
 
 
 class HingedEdgePairs:
-    """Such pairs of one simulation's edges; `faces` are its faces, and after them the second edges."""
+    """Such pairs of one layout's edges; `faces` are its faces, and after them the second edges."""
 
-    def __init__(self, assembly: AssembledBodies, patches: Patches) -> None:
-        whole = assembly.rest_mesh
+    def __init__(self, assembly: AssembledBodies, faces: wp.array, edges: wp.array) -> None:
+        """`faces` and `edges` of all surfaces, as pairs name them."""
+        whole, device, count = assembly.rest_mesh, assembly.device, len(faces)
         found = hinged_edges(whole.topology)
-        edges = whole.edges[found[:, 1]]
-        room = patches.faces.numpy()
-        faces = np.concatenate([room, np.column_stack([edges, edges[:, 1]])]).astype(np.int32)
-        pairs = np.stack([found[:, 0], len(room) + np.arange(len(found))], axis=1)
-        self._edges, self._count, self._live = patches.edges, len(found), patches.faces
-        self.faces = wp.array(faces, dtype=wp.int32, device=assembly.device) if len(found) else patches.faces
-        self._pairs = wp.array(pairs, dtype=wp.vec2i, device=assembly.device)
+        ends = whole.edges[found[:, 1]]
+        room = len(found) + (SPARE if assembly.has_room else 0)
+        pairs, rows = np.full((room, 2), -1), np.zeros((room, 3), np.int32)
+        pairs[:, 1] = count + np.arange(room)
+        pairs[: len(found), 0], rows[: len(found)] = found[:, 0], np.column_stack([ends, ends[:, 1]])
+        self._edges, self._live, self.count = edges, faces, len(found)  #: pairs, with places that are free
+        both = np.concatenate([faces.numpy(), rows])
+        self.faces = wp.array(both, dtype=wp.int32, device=device) if room else faces
+        #: (room, 3) the second edges
+        self.second = self.faces[count:] if room else wp.zeros((0, 3), dtype=wp.int32, device=device)
+        self.pairs = wp.array(pairs, dtype=wp.vec2i, device=device)  #: (room,) edge, -1 for none, and face
+        self._captured = device.is_cuda
+        self.outdated = False  #: whether a cut has written faces since they were copied
 
     def begin(self) -> None:
         """Before a step: cuts may have written faces."""
-        if self._count:
+        if len(self.pairs) and (self.outdated or self._captured):
             wp.copy(self.faces, self._live, count=self._live.size)
+            self.outdated = False
 
     def append_uncertified(self, found: PairBuffer, state: wp.array, moves: VertexMoves) -> None:
         """Append the pairs that have no certificate for these moves of the surface vertices."""
-        if self._count:
-            inputs = [state, self._pairs, self._edges, self.faces, moves]
-            found.run(_find_hinged, self._count, inputs, GRAIN, append=True)
+        count = len(self.pairs) if self._captured else self.count
+        if count:
+            inputs = [state, self.pairs, self._edges, self.faces, moves]
+            found.run(_find_hinged, count, inputs, GRAIN, append=True)
 
 
 def hinged_edges(topology: Topology) -> np.ndarray:
@@ -113,6 +124,8 @@ def _find_hinged(
     pair = pairs[first + wp.tid()]
     i = pair[0]
     j = pair[1]
+    if i < 0:
+        return
     v0 = edges[i, 0]
     v1 = edges[i, 1]
     i0 = faces[j, 0]

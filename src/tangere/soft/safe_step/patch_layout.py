@@ -17,9 +17,10 @@ PATCH = 32
 RINGS = 1
 #: Patches are dealt out in runs, like cards, so that every thread has its part of those that touch something.
 RUN, RUNS = 16, 16
-#: Clusters of a spare patch; edges, with ears, and vertices that a cluster has room for where there is spare room.
+#: Clusters of a spare patch; edges, with ears, and vertices that a cluster has room for where there is spare room. Its
+#: faces have 24 edges at most; where sheets are cut, each may be alone, with three ears.
 CLUSTERS_OF_SPARE = 4
-EDGES_OF_CLUSTER, VERTICES_OF_CLUSTER = 32, 24
+EDGES_OF_CLUSTER, EDGES_OF_SHEETS, VERTICES_OF_CLUSTER = 32, 48, 24
 #: Spare clusters, at least and at most.
 SPARE_CLUSTERS = 16, 512
 
@@ -42,6 +43,7 @@ class FeatureLists:
     """Features by the cluster they belong to; each belongs to one."""
 
     features: wp.array  #: cluster after cluster
+    room: int  #: features of each cluster that there is room for; 0 where there is none
     ranges: wp.array  #: (c,) vec2i: those of each cluster: from … to below it; there may be room after them
     units: wp.array  #: vec4i: what one thread searches for: node of the tree, patch, and features from … to below it
 
@@ -150,6 +152,8 @@ def build_patches(
     def on_device(array, dtype=wp.int32) -> wp.array:
         return wp.array(np.ascontiguousarray(array), dtype=dtype, device=assembly.device)
 
+    sheets = any(body.cuttable and not body.is_solid for body in assembly.current)
+
     def members(owner: np.ndarray, stride: int) -> FeatureLists:
         features = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
         offsets = _offsets(owner[features], len(clusters))
@@ -167,7 +171,7 @@ def build_patches(
                 number = np.concatenate([interleaved, np.arange(len(node), patches)])
                 units = np.stack([top, number, 0 * top, 0 * top], axis=1)
             ranges = np.stack([begin, begin + sizes], axis=1)
-            return FeatureLists(on_device(roomy), on_device(ranges, wp.vec2i), on_device(units, wp.vec4i))
+            return FeatureLists(on_device(roomy), stride, on_device(ranges, wp.vec2i), on_device(units, wp.vec4i))
         if per_feature:
             top, begin, end = clusters[owner[features]], np.arange(len(features)), np.arange(len(features)) + 1
         else:
@@ -176,7 +180,8 @@ def build_patches(
             begin, end = offsets[ends[0]], offsets[ends[1]]
         units = np.stack([top, patch_of_place[first[top]], begin, end], axis=1)
         ranges = np.stack([offsets[:-1], offsets[1:]], axis=1)
-        return FeatureLists(on_device(features), on_device(ranges, wp.vec2i), on_device(units[begin < end], wp.vec4i))
+        units = on_device(units[begin < end], wp.vec4i)
+        return FeatureLists(on_device(features), 0, on_device(ranges, wp.vec2i), units)
 
     return PatchLists(
         count=patches,
@@ -191,7 +196,7 @@ def build_patches(
         reach=reach,
         edge_offsets=on_device(_offsets(patch_of_edge, patches)),
         patch_edges=on_device(np.argsort(patch_of_edge, kind="stable")),
-        edges=members(cluster_of_place[place_of_edge], EDGES_OF_CLUSTER),
+        edges=members(cluster_of_place[place_of_edge], EDGES_OF_SHEETS if sheets else EDGES_OF_CLUSTER),
         vertices=members(np.where(place_of_vertex >= 0, cluster_of_place[place_of_vertex], -1), VERTICES_OF_CLUSTER),
     )
 

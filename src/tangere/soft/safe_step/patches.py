@@ -21,6 +21,7 @@ from tangere.soft.contact.normal_cones import cones_face_same_way
 from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.safe_step.certificates import Certificates
 from tangere.soft.safe_step.cpu.refit import ChangeTracker, EntriesByKey, patches_at_clusters, refit
+from tangere.soft.safe_step.hinges import HingedEdgePairs
 from tangere.soft.safe_step.patch_layout import SPARE_CLUSTERS, PatchLists, build_patches, edges_and_ears
 
 wp.set_module_options(SOUND)
@@ -60,6 +61,7 @@ class Patches:
             self.tree = self.tree.with_room(spare)
             room = np.zeros((2 * (len(self.faces) - len(faces)), 2), np.int32)
             self.edges = wp.array(np.concatenate([edges, room]), dtype=wp.int32, device=device)
+        self.hinged = HingedEdgePairs(assembly, self.faces, self.edges)
         self.certificates = Certificates(self.tree, self.lists, self.edges, assembly.surface.rest, self.per_feature)
         self._always = wp.ones(1, dtype=wp.int32, device=device)
         unknown = np.tile([0.0, 0.0, 0.0, -1.0], (len(self.tree.clusters), 1))

@@ -37,7 +37,6 @@ from tangere.soft.contact.detection import HeldCrossings
 from tangere.soft.contact.islands import ContactIslands, MassMoves, MeanMoves
 from tangere.soft.model.assembled_bodies import AssembledBodies, DofArrays, struct_of
 from tangere.soft.safe_step.cpu.simd_crossing import simd_crossing
-from tangere.soft.safe_step.hinges import HingedEdgePairs
 from tangere.soft.safe_step.impact import ImpactArrays, ImpactVelocity
 from tangere.soft.safe_step.patches import Patches, contains_cluster
 from tangere.soft.safe_step.separating_direction import VertexMoves, may_cross
@@ -115,7 +114,7 @@ class Truncation:
         self._no_cones = wp.empty((0, CONE_ROWS), dtype=wp.float64, device=device)
         self._found = PairBuffer(wp.vec2i, device, LEAST_ROOM)
         self._moves = MassMoves(assembly, self._goal, start)
-        self._hinged = HingedEdgePairs(assembly, patches)
+        self._hinged = patches.hinged
         self._surface_moves = struct_of(
             VertexMoves, device, start=surface[0], end=surface[1], traits=assembly.surface.traits, least=least
         )

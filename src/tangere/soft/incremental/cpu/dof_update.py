@@ -6,6 +6,8 @@ Method:   vertices of changed elements are looked at, no others. A new one is pu
           laws as `model.material` has them. These lists go to fresh places. A new dof has the least colour that no
           neighbour has, and a lane in a group of that colour; groups with a dof that has changed are written anew,
           to fresh rows.
+          Of a sheet the bending over an edge has the far corners of both its triangles too: `sheet_update` finds what
+          holds its vertices together.
 Sound:    nothing that others read is overwritten before it is noted. New vertices are neighbours of old ones, but no
           two old ones become neighbours: colours of old ones stay.
 The kernels run on one thread of the host.
@@ -100,6 +102,9 @@ class DofRoom:
     mu: wp.float64
     lam: wp.float64
     density: wp.float64
+    thickness: wp.float64  #: of a sheet [m]
+    rigidity: wp.float64  #: of a sheet, against bending [N m]
+    solid: int  #: 1 for a solid, 0 for a sheet
     #: Blocks of rows that are free, by their number of rows: first of each stack, and the next of each block.
     spare_near: wp.array[int]
     spare_part: wp.array[int]
@@ -139,6 +144,19 @@ def here(d: DofRoom, v: int) -> wp.vec3d:
     return wp.vec3d(d.x[3 * row], d.x[3 * row + 1], d.x[3 * row + 2])
 
 
+@wp.func
+def touch(d: DofRoom, log: WriteLog, v: int):
+    """What holds a vertex is to be found anew."""
+    if d.vertex_stamp[v] != d.numbers[VERTEX_STAMP]:
+        d.vertex_stamp[v] = d.numbers[VERTEX_STAMP]
+        n = d.numbers[TOUCHED]
+        if n < d.touched.shape[0]:
+            d.touched[n] = v
+            d.numbers[TOUCHED] = n + 1
+        else:
+            log.numbers[FULL] = 1
+
+
 @wp.kernel
 def place_dofs(first: int, changed: wp.array[int], c: ComplexArrays, d: DofRoom, log: WriteLog):
     """Rows for new vertices; where they are; and which vertices are touched (one thread).
@@ -175,25 +193,22 @@ def place_dofs(first: int, changed: wp.array[int], c: ComplexArrays, d: DofRoom,
                 put(log, FREE, d.free, m, 0)
             put_value(log, LIMIT, d.limit, m, wp.min(d.limit[p], d.limit[q]))
     put(log, KNOWN, d.known, 0, c.numbers[VERTICES])
-    stamp = d.numbers[VERTEX_STAMP] + 1
-    d.numbers[VERTEX_STAMP] = stamp
+    d.numbers[VERTEX_STAMP] = d.numbers[VERTEX_STAMP] + 1
     d.numbers[INSIDE_OUT] = -1
     for i in range(changed[0]):
         corners = c.corners[d.changed[i]]
-        o = here(d, corners[0])
-        up = wp.cross(here(d, corners[1]) - o, here(d, corners[2]) - o)
-        if not (wp.dot(up, here(d, corners[3]) - o) > wp.float64(0.0)):
-            d.numbers[INSIDE_OUT] = d.changed[i]
-        for k in range(4):
-            v = corners[k]
-            if d.vertex_stamp[v] != stamp:
-                d.vertex_stamp[v] = stamp
-                n = d.numbers[TOUCHED]
-                if n < d.touched.shape[0]:
-                    d.touched[n] = v
-                    d.numbers[TOUCHED] = n + 1
-                else:
-                    log.numbers[FULL] = 1
+        if c.size == 4:
+            o = here(d, corners[0])
+            up = wp.cross(here(d, corners[1]) - o, here(d, corners[2]) - o)
+            if not (wp.dot(up, here(d, corners[3]) - o) > wp.float64(0.0)):
+                d.numbers[INSIDE_OUT] = d.changed[i]
+        for k in range(c.size):
+            touch(d, log, corners[k])
+        if c.size == 3:  # bending over its edges has the far corners of the triangles beyond
+            beyond = c.neighbours[d.changed[i]]
+            for k in range(3):
+                if beyond[k] >= 0:
+                    touch(d, log, c.corners[beyond[k] >> 2][beyond[k] & 3])
 
 
 @wp.func
@@ -246,6 +261,33 @@ def sort_neighbours(d: DofRoom, count: int):
         d.near_weight[j + 1] = weight
 
 
+@wp.func
+def enter_row(d: DofRoom, log: WriteLog, material: DofCoupling, row: int, near: int, count: int, mass: wp.float64):
+    """So many neighbours and elements, at the ends of their lists, and a mass are those of a dof from now on."""
+    sort_neighbours(d, near)
+    to = d.numbers[NEIGHBOURS]
+    begin = d.numbers[ELEMENTS]
+    if to + near > material.weights.shape[0]:
+        log.numbers[FULL] = 1
+        return
+    total = wp.float64(0.0)
+    for i in range(near):
+        material.neighbours[to + i] = d.near[i]
+        material.weights[to + i] = d.near_weight[i]
+        total += d.near_weight[i]
+    put_value(log, DIAGONAL, d.diagonal, row, -total)
+    put_value(log, MASS, d.mass, row, mass)
+    inertia = mass * (wp.float64(1.0) + d.dt[0] * d.damping[row]) / (d.dt[0] * d.dt[0])
+    put_value(log, INERTIA, d.inertia, row, inertia)
+    put_value(log, PLAIN_INERTIA, d.plain_inertia, row, inertia)
+    put(log, NEAR_RANGES, d.near_ranges, 2 * row, to)
+    put(log, NEAR_RANGES, d.near_ranges, 2 * row + 1, to + near)
+    put(log, PART_RANGES, d.part_ranges, 2 * row, begin)
+    put(log, PART_RANGES, d.part_ranges, 2 * row + 1, begin + count)
+    d.numbers[NEIGHBOURS] = to + near
+    d.numbers[ELEMENTS] = begin + count
+
+
 @wp.kernel
 def couple_dofs(first: int, c: ComplexArrays, d: DofRoom, log: WriteLog, material: DofCoupling):
     """Masses and lists of all vertices that are touched, to fresh places (one thread)."""
@@ -294,27 +336,9 @@ def couple_dofs(first: int, c: ComplexArrays, d: DofRoom, log: WriteLog, materia
                         d.near[at] = other
                         d.near_weight[at] = wp.float64(0.0)
                     d.near_weight[at] = d.near_weight[at] + scale * wp.dot(up, spokes[k])
-        sort_neighbours(d, near)
-        to = d.numbers[NEIGHBOURS]
-        if to + near > material.weights.shape[0]:
-            log.numbers[FULL] = 1
+        enter_row(d, log, material, row, near, count, mass)
+        if log.numbers[FULL] == 1:
             return
-        total = wp.float64(0.0)
-        for i in range(near):
-            material.neighbours[to + i] = d.near[i]
-            material.weights[to + i] = d.near_weight[i]
-            total += d.near_weight[i]
-        put_value(log, DIAGONAL, d.diagonal, row, -total)
-        put_value(log, MASS, d.mass, row, mass)
-        inertia = mass * (wp.float64(1.0) + d.dt[0] * d.damping[row]) / (d.dt[0] * d.dt[0])
-        put_value(log, INERTIA, d.inertia, row, inertia)
-        put_value(log, PLAIN_INERTIA, d.plain_inertia, row, inertia)
-        put(log, NEAR_RANGES, d.near_ranges, 2 * row, to)
-        put(log, NEAR_RANGES, d.near_ranges, 2 * row + 1, to + near)
-        put(log, PART_RANGES, d.part_ranges, 2 * row, begin)
-        put(log, PART_RANGES, d.part_ranges, 2 * row + 1, begin + count)
-        d.numbers[NEIGHBOURS] = to + near
-        d.numbers[ELEMENTS] = begin + count
 
 
 @wp.func
@@ -347,7 +371,7 @@ def new_lane(d: DofRoom, log: WriteLog, row: int, colour: int):
     group = end - 1
     fits = bool(False)
     if end > d.colour_ranges[2 * colour]:
-        fits = d.fill[group] < 8 and d.table[5 * group + 4] == 1
+        fits = d.fill[group] < 8 and d.table[5 * group + 4] == d.solid
     if not fits:
         if end >= d.colour_ends[colour]:
             log.numbers[FULL] = 1
@@ -357,7 +381,7 @@ def new_lane(d: DofRoom, log: WriteLog, row: int, colour: int):
         put(log, FILL, d.fill, group, 0)
         for k in range(4):
             put(log, TABLE, d.table, 5 * group + k, 0)
-        put(log, TABLE, d.table, 5 * group + 4, 1)
+        put(log, TABLE, d.table, 5 * group + 4, d.solid)
     at = d.fill[group]
     for lane in range(at, 8):
         put(log, LANE_DOFS, d.lane_dofs, 8 * group + lane, row)

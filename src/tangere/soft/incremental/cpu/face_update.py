@@ -18,14 +18,19 @@ import warp as wp
 
 from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import ComplexArrays
-from tangere.soft.cutting.cut_surface import VERTICES as SURFACE_VERTICES
-from tangere.soft.cutting.cut_surface import SurfaceStore
+from tangere.soft.cutting.cut_surface import (
+    SurfaceStore,
+    is_wall,
+    name_at,
+    name_count,
+    part_of,
+    simplex_behind,
+    vertex_of,
+)
 from tangere.soft.incremental.undo_log import FULL, WriteLog, put, put_anyway, put_value
-from tangere.soft.safe_step.patch_layout import EDGES_OF_CLUSTER, VERTICES_OF_CLUSTER
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
-EDGE_STRIDE, VERTEX_STRIDE = wp.constant(EDGES_OF_CLUSTER), wp.constant(VERTICES_OF_CLUSTER)
 #: Places in `FaceRoom.numbers`.
 FACES, EDGES, FACES_AT, FREE_FACES, FREE_EDGES, NEXT_PATCH = (wp.constant(k) for k in range(6))
 OPEN_CLUSTER = wp.constant(6)  # of skin, and of both walls
@@ -78,6 +83,8 @@ class FaceRoom:
     edge_face: wp.array[int]
     vertex_face: wp.array[int]
     ear_of: wp.array[int]
+    edge_room: int  #: features that each cluster has room for
+    vertex_room: int
     edge_features: wp.array[int]
     edge_ranges: wp.array[int]
     vertex_features: wp.array[int]
@@ -251,17 +258,39 @@ def drop_edge(r: FaceRoom, log: WriteLog, e: int):
 
 
 @wp.func
+def edges_at(r: FaceRoom, v: int) -> int:
+    """How many edges of faces a vertex has: as many as faces, and one more for each fan that is open."""
+    begin = r.ranges[2 * v]
+    end = r.ranges[2 * v + 1]
+    count = int(0)
+    for i in range(begin, end):
+        for k in range(3):
+            e = r.face_edges[3 * r.at[i] + k]
+            if r.ends[2 * e] == v or r.ends[2 * e + 1] == v:
+                new = int(1)
+                for j in range(begin, i):
+                    for m in range(3):
+                        if r.face_edges[3 * r.at[j] + m] == e:
+                            new = 0
+                count += new
+    return count
+
+
+@wp.func
 def look_at_vertex(r: FaceRoom, log: WriteLog, v: int):
-    """Who owns a vertex, and whether it is an ear: with at most three faces around it."""
+    """Who owns a vertex, and whether it is an ear: with at most three neighbours."""
     size = r.ranges[2 * v + 1] - r.ranges[2 * v]
     if r.vertex_face[v] < 0 and size > 0:
         put(log, VERTEX_FACE, r.vertex_face, v, r.at[r.ranges[2 * v]])
     if r.vertex_face[v] >= 0:
         touch_cluster(r, log, r.cluster_of[r.place_of[r.vertex_face[v]]])
     ear = r.ear_of[v]
-    if size > 0 and size <= 3 and ear < 0:
+    is_ear = bool(False)
+    if size > 0 and size <= 3:  # there are at least as many edges as faces
+        is_ear = edges_at(r, v) <= 3
+    if is_ear and ear < 0:
         put(log, EAR_OF, r.ear_of, v, new_edge(r, log, v, v))
-    if (size == 0 or size > 3) and ear >= 0:
+    if not is_ear and ear >= 0:
         drop_edge(r, log, ear)
         put(log, EAR_OF, r.ear_of, v, -1)
 
@@ -278,13 +307,13 @@ def list_cluster(r: FaceRoom, log: WriteLog, k: int):
             if lane < count:
                 vertex = r.items[3 * (begin + lane) + c]
             put(log, LANES, r.lanes, 24 * k + 8 * c + lane, vertex)
-    edges = EDGE_STRIDE * k
-    vertices = VERTEX_STRIDE * k
+    edges = r.edge_room * k
+    vertices = r.vertex_room * k
     for lane in range(count):
         f = r.order[begin + lane]
         for c in range(3):
             e = r.face_edges[3 * f + c]
-            if edges + 1 >= EDGE_STRIDE * (k + 1):
+            if edges + 1 >= r.edge_room * (k + 1):  # room for an edge and an ear
                 log.numbers[FULL] = 1
                 return
             if r.edge_face[e] == f:
@@ -306,7 +335,7 @@ def middle_of(c: ComplexArrays, s: SurfaceStore, slot: int) -> wp.vec3d:
     """Three times the middle of a triangle of the cut surface at rest."""
     total = wp.vec3d()
     for k in range(3):
-        total += c.rest[s.store[s.dofs + s.store[s.corners + 3 * slot + k]]]
+        total += c.rest[vertex_of(c, s, name_at(c, s, slot, k))]
     return total
 
 
@@ -362,9 +391,9 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
         if k != STAMP:
             r.found[k] = 0
     r.found[STAMP] = r.found[STAMP] + 1
-    for name in range(r.known[0], s.numbers[SURFACE_VERTICES]):
-        if s.store[s.dofs + name] >= 0:
-            part = r.parts[c.part[s.store[s.owners + s.store[s.places + name] / 3] >> 2]]
+    for name in range(r.known[0], name_count(c, s)):
+        if vertex_of(c, s, name) >= 0:
+            part = r.parts[part_of(c, s, name)]
             own = part[1]
             n = r.counts[own]
             if n >= r.rooms[own]:
@@ -377,12 +406,12 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
     for i in range(count[0]):
         slot = r.slots[i]
         f = r.face_row[slot]
-        alive = s.store[s.corners + 3 * slot] >= 0
+        alive = name_at(c, s, slot, 0) >= 0
         same = bool(False)
         if alive:
             same = f >= 0
             for k in range(3):
-                name = s.store[s.corners + 3 * slot + k]
+                name = name_at(c, s, slot, k)
                 if r.vertex_stamp[name] != r.found[STAMP]:
                     r.vertex_stamp[name] = r.found[STAMP]
                     append(r, log, TOUCHED, r.touched, name)
@@ -390,13 +419,12 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
                     same = r.faces[3 * f + k] == r.vertex_row[name]
             if not same:
                 append(r, log, CHANGED, r.changed, slot)
-                owner = s.store[s.owners + slot]
-                if ((c.wall[owner >> 2] >> (owner & 3)) & 1) == 1:
+                if is_wall(c, s, slot):
                     new = int(0)
                     for k in range(3):
-                        new = wp.max(new, int(s.store[s.corners + 3 * slot + k] >= r.known[0]))
+                        new = wp.max(new, int(name_at(c, s, slot, k) >= r.known[0]))
                     for k in range(3):
-                        name = s.store[s.corners + 3 * slot + k]
+                        name = name_at(c, s, slot, k)
                         r.opened[name] = wp.max(new, r.opened[name])
         elif f >= 0:
             append(r, log, CHANGED, r.changed, -1 - slot)
@@ -434,11 +462,10 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
                 else:
                     log.numbers[FULL] = 1
                     return
-                owner = s.store[s.owners + slot]
                 kind = int(0)
-                if ((c.wall[owner >> 2] >> (owner & 3)) & 1) == 1:
+                if is_wall(c, s, slot):
                     kind = 1
-                    if c.label[owner >> 2] < 0:
+                    if c.label[simplex_behind(c, s, slot)] < 0:
                         kind = 2
                 place = room_for(r, log, kind)
                 if place < 0:
@@ -449,7 +476,7 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
                 put(log, ORDER, r.order, place, f)
             touch_cluster(r, log, r.cluster_of[r.place_of[f]])
             for k in range(3):
-                v = r.vertex_row[s.store[s.corners + 3 * slot + k]]
+                v = r.vertex_row[name_at(c, s, slot, k)]
                 put(log, CORNERS, r.faces, 3 * f + k, v)
                 put(log, ITEMS, r.items, 3 * r.place_of[f] + k, v)
             r.changed[i] = f
@@ -495,7 +522,7 @@ def update_faces(first: int, count: wp.array[int], c: ComplexArrays, s: SurfaceS
         look_at_vertex(r, log, r.loose_vertices[i])
     for i in range(r.found[CLUSTERS]):
         list_cluster(r, log, r.touched_clusters[i])
-    put(log, KNOWN, r.known, 0, s.numbers[SURFACE_VERTICES])
+    put(log, KNOWN, r.known, 0, name_count(c, s))
 
 
 @wp.kernel

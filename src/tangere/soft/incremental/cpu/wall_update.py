@@ -1,4 +1,4 @@
-"""Where the surface is at rest after a cut: walls inset, areas, sharp edges, traits.
+"""Where the surface is at rest after a cut: walls and rims inset, areas, sharp edges, traits.
 
 Question: what carries the vertices whose triangles were looked at, and what follows from where they are now?
 Method:   walls are inset as `cutting.wall_inset` does it, from the walls around each vertex alone; vertices at one
@@ -16,7 +16,7 @@ import warp as wp
 from tangere.runtime import SOUND
 from tangere.soft.contact.friction_memory import ROUNDING
 from tangere.soft.cutting.complex_arrays import ComplexArrays
-from tangere.soft.cutting.cut_surface import SurfaceStore
+from tangere.soft.cutting.cut_surface import SurfaceStore, is_wall, name_at, simplex_behind, vertex_of
 from tangere.soft.cutting.wall_inset import (
     CANCELS,
     COARSE,
@@ -31,7 +31,7 @@ from tangere.soft.cutting.wall_inset import (
 )
 from tangere.soft.incremental.cpu.face_update import FREE_EDGES, LOOSE_EDGES, TOUCHED, FaceRoom
 from tangere.soft.incremental.undo_log import FULL, NOTES, WriteLog, put, put_value, put_vector
-from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, STILL, WALL
+from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, STILL
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
@@ -77,6 +77,7 @@ class WallRoom:
     inset: wp.array[int]  #: by surface vertex: how it is inset, of `INSETS`
     half_kerf: wp.float64
     distance: wp.float64
+    at_cut: int  #: the trait of what is at a cut: WALL of a solid, RIM of a sheet
     mass_per_area: wp.float64
     stiffness: wp.float64
     known: wp.array[int]  #: by surface vertex of the simulation: 1 if it was there before
@@ -125,42 +126,66 @@ def hash_of_place(c: ComplexArrays, v: int, size: int) -> int:
 
 
 @wp.func
-def is_wall(c: ComplexArrays, s: SurfaceStore, slot: int) -> bool:
-    owner = s.store[s.owners + slot]
-    return ((c.wall[owner >> 2] >> (owner & 3)) & 1) == 1
+def wall_at(c: ComplexArrays, s: SurfaceStore, slot: int, v: int, k: int) -> int:
+    """The facet of a triangle's simplex that is a wall at a vertex of the complex, or -1.
+
+    Of a solid that is the triangle itself, and k is 0; of a sheet the edge opposite corner k.
+    """
+    if c.size == 3:
+        if ((c.wall[slot] >> k) & 1) == 1 and c.corners[slot][k] != v:
+            return 4 * slot + k
+        return -1
+    if is_wall(c, s, slot):
+        return s.store[s.owners + slot]
+    return -1
 
 
 @wp.func
-def wall_normal(c: ComplexArrays, s: SurfaceStore, slot: int) -> wp.vec3d:
-    """Outward, twice as long as the triangle is large."""
-    a = c.rest[s.store[s.dofs + s.store[s.corners + 3 * slot]]]
-    b = c.rest[s.store[s.dofs + s.store[s.corners + 3 * slot + 1]]]
-    d = c.rest[s.store[s.dofs + s.store[s.corners + 3 * slot + 2]]]
+def wall_normal(c: ComplexArrays, s: SurfaceStore, slot: int, k: int) -> wp.vec3d:
+    """Outward, twice as long as the triangle is large; in the plane of a sheet, as long as the edge."""
+    a = c.rest[vertex_of(c, s, name_at(c, s, slot, (k + 1) % 3))]
+    b = c.rest[vertex_of(c, s, name_at(c, s, slot, (k + 2) % 3))]
+    d = c.rest[vertex_of(c, s, name_at(c, s, slot, k))]
+    if c.size == 3:
+        along = wp.normalize(b - a)
+        inward = (d - a) - wp.dot(d - a, along) * along
+        return -(wp.length(b - a) / wp.length(inward)) * inward
     return wp.cross(b - a, d - a)
 
 
 @wp.func
-def find_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, row: int):
-    """Of the walls around a vertex: the centre and cosine of the smallest cap of their normals, the direction of the
-    sum of these, how long it is beside the sum of their lengths, and how many there are."""
+def facets_of(c: ComplexArrays) -> int:
+    """Facets of a triangle's simplex that may be walls of it, see `wall_at`."""
+    if c.size == 3:
+        return 3
+    return 1
+
+
+@wp.func
+def find_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, name: int):
+    """Of the walls around a vertex of the cut surface: the centre and cosine of the smallest cap of their normals, the
+    direction of the sum of these, how long it is beside the sum of their lengths, and how many there are."""
     total = wp.vec3d()
     sizes = wp.float64(0.0)
     count = int(0)
+    row = r.vertex_row[name]
+    v = vertex_of(c, s, name)
     for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
         slot = r.slot_of[r.at[e]]
-        if is_wall(c, s, slot) and count < w.normals.shape[0]:
-            normal = wall_normal(c, s, slot)
-            total += normal
-            sizes += wp.length(normal)
-            at = int(count)  # in the order of the facets
-            facet = s.store[s.owners + slot]
-            while at > 0 and w.facets[wp.max(at - 1, 0)] > facet:
-                w.facets[at] = w.facets[at - 1]
-                w.normals[at] = w.normals[at - 1]
-                at -= 1
-            w.facets[at] = facet
-            w.normals[at] = wp.normalize(normal)
-            count += 1
+        for k in range(facets_of(c)):
+            facet = wall_at(c, s, slot, v, k)
+            if facet >= 0 and count < w.normals.shape[0]:
+                normal = wall_normal(c, s, slot, k)
+                total += normal
+                sizes += wp.length(normal)
+                at = int(count)  # in the order of the facets
+                while at > 0 and w.facets[wp.max(at - 1, 0)] > facet:
+                    w.facets[at] = w.facets[at - 1]
+                    w.normals[at] = w.normals[at - 1]
+                    at -= 1
+                w.facets[at] = facet
+                w.normals[at] = wp.normalize(normal)
+                count += 1
     axis = wp.vec3d()
     cosine = wp.float64(2.0)
     if count > 0:
@@ -173,7 +198,7 @@ def find_walls(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, row:
 def note_place(c: ComplexArrays, s: SurfaceStore, w: WallRoom, log: WriteLog, name: int):
     """Keep a vertex on a wall in the table of places."""
     size = w.heads.shape[0]
-    here = hash_of_place(c, s.store[s.dofs + name], size)
+    here = hash_of_place(c, vertex_of(c, s, name), size)
     before = w.hash_of[name]
     if before == here:
         return
@@ -195,8 +220,8 @@ def note_place(c: ComplexArrays, s: SurfaceStore, w: WallRoom, log: WriteLog, na
 
 @wp.func
 def same_place(c: ComplexArrays, s: SurfaceStore, one: int, other: int) -> bool:
-    a = c.rest[s.store[s.dofs + one]]
-    b = c.rest[s.store[s.dofs + other]]
+    a = c.rest[vertex_of(c, s, one)]
+    b = c.rest[vertex_of(c, s, other)]
     return a[0] == b[0] and a[1] == b[1] and a[2] == b[2]
 
 
@@ -211,10 +236,10 @@ def must_go(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, name: i
     most = bool(True)
     at = w.heads[w.hash_of[name]]
     while at >= 0:
-        if at != name and s.store[s.dofs + at] >= 0:
+        if at != name and vertex_of(c, s, at) >= 0:
             if same_place(c, s, at, name):
                 others += 1
-                _way, least, _sum, left, count = find_walls(c, s, r, w, r.vertex_row[at])
+                _way, least, _sum, left, count = find_walls(c, s, r, w, at)
                 goes_along = left > _CANCELS and (w.inset[at] & NOT_ALONG) == 0
                 if count > 0 and least <= _SAME_WAY and not goes_along:
                     rivals += 1
@@ -227,11 +252,17 @@ def must_go(c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, name: i
 
 @wp.func
 def weights_in(c: ComplexArrays, t: int, point: wp.vec3d) -> wp.vec4d:
-    """Of the corners of a tetrahedron, for a point."""
+    """Of the corners of a simplex, for a point; in the plane of a triangle, whose fourth one weighs nothing."""
     corners = c.corners[t]
     o = c.rest[corners[0]]
     a = c.rest[corners[1]] - o
     b = c.rest[corners[2]] - o
+    if c.size == 3:
+        away = point - o
+        square = wp.dot(a, a) * wp.dot(b, b) - wp.dot(a, b) * wp.dot(a, b)
+        first = (wp.dot(a, away) * wp.dot(b, b) - wp.dot(b, away) * wp.dot(a, b)) / square
+        second = (wp.dot(b, away) * wp.dot(a, a) - wp.dot(a, away) * wp.dot(a, b)) / square
+        return wp.vec4d(wp.float64(1.0) - first - second, first, second, wp.float64(0.0))
     d = c.rest[corners[3]] - o
     p = point - o
     volume = wp.dot(a, wp.cross(b, d))
@@ -248,15 +279,14 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
     one = wp.float64(1.0)
     for n in range(r.found[TOUCHED]):
         name = r.touched[n]
-        row = r.vertex_row[name]
-        _way, _least, _sum, _left, count = find_walls(c, s, r, w, row)
+        _way, _least, _sum, _left, count = find_walls(c, s, r, w, name)
         if count > 0:
             note_place(c, s, w, log, name)
     for n in range(r.found[TOUCHED]):
         name = r.touched[n]
         row = r.vertex_row[name]
-        dof = s.store[s.dofs + name]
-        way, least, total, cancel, count = find_walls(c, s, r, w, row)
+        dof = vertex_of(c, s, name)
+        way, least, total, cancel, count = find_walls(c, s, r, w, name)
         carriers = wp.vec4i(dof, dof, dof, dof)
         weights = wp.vec4d(one, zero, zero, zero)
         going = bool(False)
@@ -273,13 +303,14 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
                 middle = wp.vec3d()
                 for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
                     slot = r.slot_of[r.at[e]]
-                    if is_wall(c, s, slot):
-                        corners = c.corners[s.store[s.owners + slot] >> 2]
-                        for k in range(4):
-                            middle += wp.float64(0.25) * c.rest[corners[k]]
+                    for side in range(facets_of(c)):
+                        if wall_at(c, s, slot, dof, side) >= 0:
+                            corners = c.corners[simplex_behind(c, s, slot)]
+                            for k in range(c.size):
+                                middle += c.rest[corners[k]] / wp.float64(c.size)
                 way = wp.normalize(c.rest[dof] - middle / wp.float64(count))
                 if (w.inset[name] & STRAIGHT) == 0:
-                    find_walls(c, s, r, w, row)  # the normals, again: others have taken their place
+                    find_walls(c, s, r, w, name)  # the normals, again: others have taken their place
                     way = turned_to_walls(way, w.normals, 0, count)
                 way = _MOST_STRETCHED * way
         if going:
@@ -289,16 +320,23 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
             chosen = int(-1)
             for e in range(r.ranges[2 * row], r.ranges[2 * row + 1]):
                 slot = r.slot_of[r.at[e]]
-                if is_wall(c, s, slot):
-                    t = s.store[s.owners + slot] >> 2
+                t = simplex_behind(c, s, slot)
+                at_wall = bool(False)
+                for k in range(facets_of(c)):
+                    at_wall = at_wall or wall_at(c, s, slot, dof, k) >= 0
+                if at_wall:
                     found = weights_in(c, t, point)
-                    least_weight = wp.min(wp.min(found[0], found[1]), wp.min(found[2], found[3]))
+                    least_weight = wp.min(wp.min(found[0], found[1]), found[2])
+                    if c.size == 4:
+                        least_weight = wp.min(least_weight, found[3])
                     inside = wp.floor(least_weight / _COARSE + wp.float64(0.5))
                     if inside > best or (inside == best and t < chosen):
                         best = inside
                         chosen = t
                         weights = found
             carriers = c.corners[chosen]
+            if c.size == 3:
+                carriers[3] = dof
         rest = wp.vec3d()
         here = wp.vec3d()
         moves = bool(False)
@@ -326,7 +364,7 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
         if not moves:
             bits = bits | STILL
         if count > 0:
-            bits = bits | WALL
+            bits = bits | w.at_cut
         put(log, TRAITS, w.traits, row, bits | closed)
         put(log, GIVEN_TRAITS, w.given_traits, row, bits | given_closed)
         if w.known[row] == 0:
@@ -345,8 +383,8 @@ def inset_walls(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: W
 def note_places(first: int, c: ComplexArrays, s: SurfaceStore, r: FaceRoom, w: WallRoom, log: WriteLog):
     """Keep all that is on walls in the table of places (one thread)."""
     for name in range(r.known[0]):
-        if s.store[s.dofs + name] >= 0:
-            _way, _least, _sum, _left, count = find_walls(c, s, r, w, r.vertex_row[name])
+        if vertex_of(c, s, name) >= 0:
+            _way, _least, _sum, _left, count = find_walls(c, s, r, w, name)
             if count > 0:
                 note_place(c, s, w, log, name)
                 log.numbers[NOTES] = 0
