@@ -1,12 +1,15 @@
 """Nearest points of a point or a segment and another core: formulas, and Newton's method in one variable.
 
 Question: how far is a sphere, or a capsule, from a body whose nearest point to a given one is known by a formula?
-Method:   a point: the formula (`projection`). Two segments: the nearest points of their lines, clamped one after the
-          other. A segment and another core: half the squared distance along the segment is convex, its derivative
-          (p - q).u continuous and piecewise smooth, so Newton's method in a bracket ends in a few steps; of boxes,
-          where the derivative is piecewise linear, after as many as there are pieces at most.
+Method:   a point: the formula (`projection`), which is off by some roundings of the sizes. Two segments: the nearest
+          points of their lines, clamped one after the other. A segment and another core: half the squared distance
+          along the segment is convex, its derivative (p - q).u continuous and piecewise smooth, so Newton's method in
+          a bracket ends in a few steps; of boxes, where the derivative is piecewise linear, after as many as there are
+          pieces at most.
 Sound:    the lower bound is the gap along the direction found, from both supports, less their rounding: it holds
-          whatever the quality of the points.
+          whatever the quality of the points. Of a point and a solid it is the distance to the point found, less as
+          much: clamping is exact, and a division along the side of a cone is off by roundings of its length; but the
+          nearest point of a needle of a triangle may be any, so there it is the gap again.
 Known as: closest points of primitives (Ericson 2005, section 5.1); semi-smooth Newton method (Qi and Sun 1993).
 """
 
@@ -41,6 +44,7 @@ _NEARLY_PARALLEL = wp.constant(real(1.0e-4))
 def closest_to_point_of(kind: int) -> wp.Function:
     """`closest(…) -> Closest`, as `closest_of` says, of a point and a core of a kind."""
     project, value, margin = projection_of(kind), core_value_of(kind), margin_of(kind)
+    exact = wp.constant(int(kind != ConvexKind.TRIANGLE))
 
     @wp.func
     def closest(
@@ -66,9 +70,12 @@ def closest_to_point_of(kind: int) -> wp.Function:
             found.lower = -margins
             found.upper = -margins
         else:
-            n = (p - q) / apart
+            n = (p - q) * (_ONE / apart)
             found.normal = rotation * n
-            found.lower = wp.dot(n, p) - value(b, points_b, n) - slack - margins
+            gap = apart
+            if exact == 0:
+                gap = wp.dot(n, p) - value(b, points_b, n)
+            found.lower = gap - slack - margins
             found.upper = apart + slack - margins
         return found
 

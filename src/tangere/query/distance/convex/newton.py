@@ -296,4 +296,33 @@ def newton_of(kind_a: int, kind_b: int) -> wp.Function:
             return other
         return found
 
-    return closest
+    @wp.func
+    def begun_twice(
+        a: ConvexShape,
+        points_a: wp.array[wp.vec3d],
+        b: ConvexShape,
+        points_b: wp.array[wp.vec3d],
+        rotation: wp.mat33d,
+        offset: vec,
+        guess: vec,
+        sought: Sought,
+    ) -> Closest:
+        # Where GJK ends too early too, once in 10^5 near pairs, all begins again from there.
+        margins = margin_a(a) + margin_b(b)
+        slack = gap_rounding(a, b, offset)
+        found = Closest()
+        begin = vec(guess[0], guess[1], guess[2])
+        steps = int(0)
+        tries = int(0)
+        while tries < 2:
+            tries += 1
+            found = closest(a, points_a, b, points_b, rotation, offset, begin, sought)
+            steps += found.steps
+            lower = found.lower + slack + margins
+            if found.meet or is_found(lower, found.upper - slack + margins, margins, sought):
+                tries = 2
+            begin = found.normal
+        found.steps = steps
+        return found
+
+    return begun_twice

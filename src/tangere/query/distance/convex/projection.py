@@ -81,16 +81,17 @@ def _on_box(shape: ConvexShape, points: wp.array[wp.vec3d], p: vec, u: vec) -> P
 def _on_cylinder(shape: ConvexShape, points: wp.array[wp.vec3d], p: vec, u: vec) -> Projection:
     found = Projection()
     z = wp.clamp(p[2], -shape.half[2], shape.half[2])
-    bend = wp.where(z != p[2], u[2] * u[2], _ZERO)
     squared = p[0] * p[0] + p[1] * p[1]
-    if squared > shape.radius * shape.radius:
-        part = shape.radius / wp.sqrt(squared)
-        found.point = vec(p[0] * part, p[1] * part, z)
+    across = wp.sqrt(squared)
+    part = _ONE
+    if across > shape.radius:
+        part = shape.radius / across
+    found.point = vec(p[0] * part, p[1] * part, z)
+    bend = wp.where(z != p[2], u[2] * u[2], _ZERO)
+    if across > shape.radius:
         outward = p[0] * u[0] + p[1] * u[1]
         outward = outward * outward / squared
         bend += outward + (_ONE - part) * wp.max(u[0] * u[0] + u[1] * u[1] - outward, _ZERO)
-    else:
-        found.point = vec(p[0], p[1], z)
     found.bend = bend
     return found
 
