@@ -18,6 +18,7 @@ from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh, solid_block
 from tangere.soft import Body, Simulation
 from tangere.soft.cutting import Cuts
+from tangere.soft.cutting.rest_map import to_rest
 
 WIDE = {"gravity": (0, 0, 0), "device": "cpu", "threads": 1}
 
@@ -164,3 +165,25 @@ def test_a_sheet_and_a_solid_are_cut_beside_each_other(road, monkeypatch) -> Non
         simulation.step()
     assert not overlaps(simulation)
     assert counted.found[True] > 8
+
+
+def test_points_of_a_blade_are_where_the_slow_search_finds_them(road) -> None:
+    """Beside the sheet, over it and far from it, folded as it is."""
+    rng = np.random.default_rng(5)
+    simulation = Simulation([cloth(fixed=False)], **WIDE)
+    for start, end in itertools.pairwise(standing(y) for y in np.linspace(-0.6, 0.1, 5)):
+        simulation.cut(0, start, end)
+    x = simulation[0].positions
+    angle = 3.0 * x[:, 0]
+    simulation[0].set_state(positions=np.stack([np.sin(angle) / 3.0, x[:, 1], 0.2 - np.cos(angle) / 5.0], axis=1))
+    engine = simulation._pipeline.cuts
+    assert isinstance(engine, Cuts)
+    engine._prepare()
+    own, update = engine.bodies[0], engine.in_place
+    assert update is not None
+    points = rng.uniform(-0.8, 0.8, (300, 3))
+    rest, triangles = update.at_rest(own, 0, points, None)
+    x = engine._rows(own, "x")
+    wanted = to_rest(points, x, own.complex.rest, own.simplices_of(0))
+    assert np.abs(rest - wanted).max() < 1e-12 * (1.0 + np.abs(wanted).max())
+    assert (triangles >= 0).all()

@@ -14,7 +14,7 @@ import numpy as np
 #: Weights may be negative by this much where a point lies between two tetrahedra.
 _ROUNDING = 1e-9
 #: Points beside a sheet go with the plane of its triangles up to this negative weight.
-_BESIDE = 1.0
+BESIDE_SHEET = 1.0
 
 
 #: Pairs of a point and the box of a simplex that are looked at at once.
@@ -107,7 +107,7 @@ def _at_sheet(
     inner = np.linalg.solve(frames, (point - x[around[:, 0]])[..., None])[..., 0]
     least = np.minimum(inner[:, :2].min(axis=1), 1.0 - inner[:, :2].sum(axis=1))
     best = int(least.argmax())
-    if least[best] < -_BESIDE:
+    if least[best] < -BESIDE_SHEET:
         return _beside(point, x, rest, triangles, used)
     return rest[around[best, 0]] + _frames(rest[around[best : best + 1]])[0] @ inner[best]
 

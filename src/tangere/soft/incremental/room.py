@@ -14,6 +14,7 @@ from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental.cpu import dof_update, face_update, hinge_update, wall_update
 from tangere.soft.incremental.cpu.rest_walk import UNSURE, find_at_rest
+from tangere.soft.incremental.cpu.sheet_rest import find_at_rest_of_sheet
 from tangere.soft.incremental.host_mirror import HostMirror
 from tangere.soft.incremental.part_labels import PartLabels
 from tangere.soft.incremental.undo_log import UndoLog, flat, host, write_log
@@ -438,17 +439,20 @@ class BodyRoom:
         return found
 
     def at_rest(self, part: int, points: np.ndarray, near: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Where points are in the rest shape of a part, and tetrahedra that have them or -1; None if it is not sure."""
-        if self.complex_arrays.size == 3:
-            return None
+        """Where points are in the rest shape of a part, and simplices that have them or -1; None if it is not sure."""
         count, arrays, own = len(points), self._walk, self._own
         if len(arrays[0]) < count:
             arrays = self._walk = [
                 wp.zeros(2 * count, dtype=kind, device="cpu") for kind in (wp.vec3d, wp.int32, wp.vec3d, wp.int32)
             ]
-            inputs = [self._walk_counts, self.complex_arrays, self.store, wp.uint64(own.complex.tree.id)]
-            inputs += [own.complex.edge, self.dofs.row_of, self._x, *arrays]
-            self._walking = PreparedLaunch(find_at_rest, inputs, self._shared.mirror.host, dim=1, serial=True)
+            inputs = [self._walk_counts, self.complex_arrays]
+            if self.complex_arrays.size == 3:
+                room = blank(2 * count), wp.zeros(2 * count, dtype=wp.float64, device="cpu")
+                kernel, inputs = find_at_rest_of_sheet, [*inputs, self.dofs.row_of, self._x, *arrays, *room]
+            else:
+                inputs += [self.store, wp.uint64(own.complex.tree.id), own.complex.edge, self.dofs.row_of, self._x]
+                kernel, inputs = find_at_rest, [*inputs, *arrays]
+            self._walking = PreparedLaunch(kernel, inputs, self._shared.mirror.host, dim=1, serial=True)
         given, seeds, found, kinds = (host(array) for array in arrays)
         given[:count] = points
         seeds[:count] = -1 if near is None else near
