@@ -64,6 +64,8 @@ class GroundBlocks:
         relief = Relief.of(field.heights, field.holes, field.flatness, field.name) if in_memory else field.relief
         rows, columns = ((cells + _SQUARE - 1) // _SQUARE for cells in field.shape)
         ground = relief.ground[:rows, :columns]
+        #: (rows, columns) of squares: which have a cell without ground
+        self.with_gaps = ~np.isfinite(relief.bend[:rows, :columns])
         first = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), axis=-1).reshape(-1, 2) * float(_SQUARE)
         last = np.minimum(first + _SQUARE, field.shape[::-1])
         #: (squares, 2, 3) boxes around the ground of each square, lower and upper corners [m]; inf to -inf without any

@@ -4,7 +4,8 @@ Question: when does a body touch the surface of a ground, how near does it come,
 Method:   a ball that a body does not leave in a step says which squares of the ground it may come near
           (`broad_phase.ground`). They are meshes at rest, for the engines of `rigid_pairs` and `convex_pairs`; who is
           below the surface at the start of a step is found by `buried_pairs`.
-Sound:    as `first_contact` with a height field: ground is solid; walls of holes and the border are no contacts.
+Sound:    as `first_contact` with a height field, but of its surface only: ground is solid, and who comes in through a
+          wall of a hole or of the border is told at the start of the next step.
 """
 
 from __future__ import annotations

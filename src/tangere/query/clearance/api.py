@@ -103,7 +103,7 @@ def least_clearance(
 
     Args:
         a, b: meshes or analytic bodies at rest or moving rigidly, n motions with n, or n with one; `b` may be ground,
-            of which the upper surface counts, as in `first_contact`: not walls of holes and of the border.
+            which is solid, with walls at its border and around holes.
         accuracy: lower is at least (1 - accuracy) upper; in (0, 1). Small ones are dear where bodies stay close. What
             rounding does not allow, below 1e-8 or where the distance itself is of that part of the scene, is as fine as
             it does: `accuracy` of the answer says how fine.

@@ -14,14 +14,14 @@ from functools import partial
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.ground import GroundBlocks
+from tangere.broad_phase.ground import GroundBlock, GroundBlocks, GroundWalls, WallBlock
 from tangere.motion import Rest
 from tangere.query.contacts.record import Kind, Status
 from tangere.query.dispatch import is_analytic
 from tangere.query.distance.api import Distance, distance
 from tangere.query.distance.convex.api import placed_distance
 from tangere.query.distance.convex.bodies import PlacedBodies, as_placed
-from tangere.query.first_contact.heightfield.api import heightfield_first_contact
+from tangere.query.first_contact.heightfield.query_batch import answers_of
 from tangere.query.first_contact.mesh_heightfield.api import LEAST_PART
 from tangere.query.first_contact.mesh_heightfield.below_ground import rigid_below_ground
 from tangere.query.first_contact.options import Accuracy
@@ -42,9 +42,10 @@ _VECTORS = "point_a", "point_b", "normal", "weights_a", "weights_b"
 def heightfield_distance(
     a: Mesh | Analytic | Moving, terrain: Ground, *, time: Arrays = 0.0, device: str | wp.Device | None = None
 ) -> Distance:
-    """The distance of a mesh or of bodies, at one instant or many, and the surface of the ground; 0 below it.
+    """The distance of a mesh or of bodies, at one instant or many, and the ground, its walls too; 0 inside.
 
-    `triangle_b` is the number of the ground's face, as `manifold` has it.
+    `triangle_b` is the number of the ground's face, as `manifold` has it; of a wall that of the face it hangs from, and
+    `weights_b` are NaN.
     """
     blocks, on = GroundBlocks.of(terrain), choose_device(device)
     if not blocks.has_ground:
@@ -55,8 +56,8 @@ def heightfield_distance(
         found = [_of_body(one, pose, terrain, blocks, on) for one, pose in zip(alone, placed.poses, strict=True)]
         single = placed.single
     else:
-        posed = as_posed(a, time)
-        found, single = [_of_mesh(posed.mesh, pose, blocks, on) for pose in posed.poses], posed.single
+        posed, walls = as_posed(a, time), GroundWalls.of(terrain)
+        found, single = [_of_mesh(posed.mesh, pose, blocks, walls, on) for pose in posed.poses], posed.single
     if single:
         return found[0]
     columns = {field.name: [getattr(one, field.name) for one in found] for field in fields(Distance)}
@@ -75,19 +76,21 @@ def _of_body(shape: Analytic, pose: np.ndarray, terrain: Ground, blocks: GroundB
     def ask(mesh: Mesh) -> Distance:
         return placed_distance(placed, PlacedBodies(mesh, _HERE, True), device)
 
-    found = _of_surface(ask, pose[:3, 3], np.full(3, reach), blocks)
+    found = _of_surface(ask, pose[:3, 3], np.full(3, reach), blocks, GroundWalls.of(terrain))
     if found.upper == 0.0:
         return found
     still = Analytic.joined([shape]).at(pose).moving(_AT_REST)
-    start = heightfield_first_contact(still, terrain, device=device)
-    return _inside(found, found.point_a) if start.status == Status.START else found
+    # Walls have been asked about; what is nearer to one than a tolerance is not to be called below the ground.
+    sharper = Accuracy(tolerance=min(TOLERANCE * reach, found.upper))
+    below = answers_of(still, terrain, sharper, False, device)["status"][0] == Status.START
+    return _inside(found, found.point_a) if below else found
 
 
-def _of_mesh(mesh: Mesh, pose: np.ndarray, blocks: GroundBlocks, device: wp.Device) -> Distance:
+def _of_mesh(mesh: Mesh, pose: np.ndarray, blocks: GroundBlocks, walls: GroundWalls, device: wp.Device) -> Distance:
     """Of a rigid mesh at a pose."""
     middle, half = 0.5 * mesh.bounds.sum(axis=0), 0.5 * np.ptp(mesh.bounds, axis=0)
     centre, reach = pose[:3, :3] @ middle + pose[:3, 3], np.abs(pose[:3, :3]) @ half
-    found = _of_surface(partial(distance, mesh.moving(Rest(pose)), device=device), centre, reach, blocks)
+    found = _of_surface(partial(distance, mesh.moving(Rest(pose)), device=device), centre, reach, blocks, walls)
     rounding = LEAST_PART * float(blocks.largest + np.abs(pose).max())
     tolerance = min(TOLERANCE * mesh.extent, found.upper)
     if tolerance <= rounding:  # it touches, or nearly: which side it is on is not known, and makes no difference
@@ -97,14 +100,13 @@ def _of_mesh(mesh: Mesh, pose: np.ndarray, blocks: GroundBlocks, device: wp.Devi
 
 
 def _of_surface(
-    ask: Callable[[Mesh], Distance], centre: np.ndarray, reach: np.ndarray, blocks: GroundBlocks
+    ask: Callable[[Mesh], Distance], centre: np.ndarray, reach: np.ndarray, blocks: GroundBlocks, walls: GroundWalls
 ) -> Distance:
-    """The least distance from squares of the ground, in its numbers; the body is within `reach` of `centre`."""
-    boxes = blocks.bounds
-    apart = np.maximum(np.maximum(boxes[:, 0] - (centre + reach), (centre - reach) - boxes[:, 1]), 0.0)
-    least = (1.0 - 1e-9) * np.linalg.norm(apart, axis=1)  # inf of squares without ground
-    nearest = int(np.argmin(least))
-    where, best = nearest, ask(blocks.block(nearest).mesh)
+    """The least distance from squares of the ground and its walls, in its numbers; the body is within `reach` of
+    `centre`.
+    """
+    nearest, least = _box_distances(blocks.bounds, centre, reach)
+    best = _in_numbers(ask, blocks.block(nearest))
     lower = best.lower
     others = np.flatnonzero(least <= best.upper)
     for square in others[np.argsort(least[others], kind="stable")].tolist():
@@ -112,12 +114,39 @@ def _of_surface(
             continue
         if least[square] > best.upper:
             break
-        found = ask(blocks.block(square).mesh)
+        found = _in_numbers(ask, blocks.block(square))
         lower = min(lower, found.lower)
-        if found.upper < best.upper:
-            where, best = square, found
-    number = blocks.block(where).face_numbers(np.array([best.triangle_b]))
-    return replace(best, lower=lower, triangle_b=int(number[0]))
+        best = found if found.upper < best.upper else best
+    x, y, around = float(centre[0]), float(centre[1]), float(np.hypot(reach[0], reach[1]))
+    if not walls.may_meet_ball(x, y, around + float(best.upper)):
+        return replace(best, lower=lower)
+    low, high = float(centre[2] - reach[2]), float(centre[2] + reach[2])
+    squares, boxes = walls.boxes()
+    _, least = _box_distances(boxes, centre, reach)
+    # A body above the rim of a wall is as near to the surface.
+    beside = np.flatnonzero((least <= best.upper) & (boxes[:, 1, 2] > low))
+    for row in beside[np.argsort(least[beside], kind="stable")].tolist():
+        if least[row] > best.upper:
+            break
+        for wall in walls.block(int(squares[row]), low, high):
+            found = _in_numbers(ask, wall)
+            lower = min(lower, found.lower)
+            best = found if found.upper < best.upper else best
+    return replace(best, lower=lower)
+
+
+def _box_distances(boxes: np.ndarray, centre: np.ndarray, reach: np.ndarray) -> tuple[int, np.ndarray]:
+    """Which of (k, 2, 3) boxes is nearest, and (k,) how far they are from a body at least [m]; inf of empty ones."""
+    apart = np.maximum(np.maximum(boxes[:, 0] - (centre + reach), (centre - reach) - boxes[:, 1]), 0.0)
+    least = (1.0 - 1e-9) * np.linalg.norm(apart, axis=1)
+    return int(np.argmin(least)) if len(least) else -1, least
+
+
+def _in_numbers(ask: Callable[[Mesh], Distance], block: GroundBlock | WallBlock) -> Distance:
+    """The distance from a part of the ground, with its face by its number in the whole; a wall is no part of a face."""
+    found = ask(block.mesh)
+    weights = np.full(3, np.nan) if isinstance(block, WallBlock) else found.weights_b
+    return replace(found, triangle_b=int(block.face_numbers(np.array([found.triangle_b]))[0]), weights_b=weights)
 
 
 def _inside(found: Distance, point: np.ndarray) -> Distance:

@@ -40,10 +40,10 @@ def first_contact(
     Args:
         a, b: meshes or analytic bodies at rest or moving, `mesh.moving(motion)`: a mesh by `Linear` (every vertex its
             own way), all rigidly, by `Twist`, `Screw`, `Path`, a link of a `Chain` …; `b` may be a `Heightfield`. All
-            combine (the page "Who answers what" is the table) but n motions with `Linear` or a `Path` of meshes. Of
-            terrain the upper surface is what touches: walls of holes and the border are no contacts, `manifold` finds
-            the depth there, and a motion that begins below ground is START. `a` may be a list of these, ground too: any
-            two that do not both rest; with a list `b`, one of each: `contacts.body_a` and `body_b` say which.
+            combine (the page "Who answers what" is the table) but n motions with `Linear` or a `Path` of meshes.
+            Ground is solid, with walls at its border and around holes, all the way down: a motion that begins in it is
+            START. `a` may be a list of these, ground too: any two that do not both rest; with a list `b`, one of each:
+            `contacts.body_a` and `body_b` say which.
         allowed: of a list, pairs of bodies that may touch, (k, 2), by number or by name.
         mode: "sound" is never late; "exact" decides what rounding leaves open (Linear motion); "published" is the
             method as its document prints it, not safe.

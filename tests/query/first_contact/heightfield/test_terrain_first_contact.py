@@ -181,23 +181,27 @@ def test_a_body_in_a_hole_falls_through_and_meets_its_rim(device):
     )
     assert found.status.tolist() == [Status.FREE, Status.CONTACT]
     assert found.point_b[1] == pytest.approx([7.0, 5.0, 0.0])
-    under = Twist(placed_at(np.array([[5.0, 5.0, -2.0]])), [5.0, 0.0, 4.0], [0.0, 0.0, 0.0])
+    under = Twist(placed_at(np.array([[5.0, 5.0, -2.0]])), [5.0, 0.0, 7.0], [0.0, 0.0, 0.0])
     found = heightfield_first_contact(Sphere(0.5).moving(under), field, tolerance=1e-9, device=device)
     assert found.status[0] == Status.CONTACT
-    met = 31.0 / 82.0  # the centre is half a metre from the rim: (5 t - 2)^2 + (4 t - 2)^2 = 1 / 4
+    # The centre is half a metre from the rim, and above it: (5 t - 2)^2 + (7 t - 2)^2 = 1 / 4.
+    met = (48.0 - np.sqrt(48.0**2 - 4.0 * 74.0 * 7.75)) / 148.0
     assert met - 1e-8 <= found.time[0] <= met
     assert found.point_b[0] == pytest.approx([7.0, 5.0, 0.0])
 
 
-def test_walls_of_holes_and_the_border_are_no_contacts_but_have_a_depth(device):
-    """The limit that the page on terrain names: sideways into the ground is free, below the surface all the way."""
+def test_walls_of_holes_and_the_border_are_contacts_and_have_a_depth(device):
+    """`touches` knows the surface only: beside it what is in the ground is below, not on it."""
     holes = np.zeros((10, 10), bool)
     holes[5, 5] = True
     field = Heightfield(np.zeros((11, 11)), 1.0, holes=holes)
     starts = placed_at(np.array([[5.5, 5.5, -1.0], [-2.0, 3.0, -1.0]]))
     body, motion = Cylinder(0.3, 0.3), Twist(starts, [[-2.5, 0, 0], [5.0, 0, 0]], [0.0, 0.0, 0.0])
-    found = heightfield_first_contact(body.moving(motion), field, device=device)
-    assert found.status.tolist() == [Status.FREE, Status.FREE]
+    found = heightfield_first_contact(body.moving(motion), field, tolerance=1e-6, device=device)
+    assert found.status.tolist() == [Status.CONTACT, Status.CONTACT]
+    np.testing.assert_allclose(found.time, [0.2 / 2.5, 1.7 / 5.0], atol=1e-6)
+    assert (found.time <= [0.2 / 2.5, 1.7 / 5.0]).all()
+    np.testing.assert_allclose(found.normal, [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], atol=1e-3)
     within = body.at(motion.pose(np.array([0.19, 0.38])))  # nearly half of each in the wall, in the border
     assert not touches(within, field, device=device).hit.any()
     assert manifold(within, field, device=device).gap.min() < 0.0

@@ -112,15 +112,15 @@ def test_only_the_start_of_a_path_is_a_start(device):
     buried = Path(np.stack([pose(5.0, 5.0, -3.0), pose(5.0, 5.0, -4.0), pose(5.0, 5.0, -3.0)]))
     assert tg.first_contact(Sphere(0.5).moving(buried), FLAT, device=device).status == Status.START
     assert not tg.first_contact(Sphere(0.5).moving(buried), FLAT, start="trusted", device=device)
-    # Down through a hole and on below the ground: free, until it comes up beside the hole.
+    # Down through a hole and sideways: it meets the wall of the hole, a contact, not a start.
     holes = np.zeros((10, 10), bool)
     holes[3:7, 3:7] = True
     below = [pose(5.0, 5.0, 2.0), pose(5.0, 5.0, -2.0), pose(8.5, 5.0, -2.0), pose(8.5, 5.0, -1.0), pose(8.5, 5.0, 1.0)]
     through = Path(np.stack(below))
     hit = tg.first_contact(Sphere(0.5).moving(through), Heightfield(np.zeros((11, 11)), holes=holes), device=device)
     assert hit.status == Status.CONTACT
-    assert hit.time == pytest.approx(0.75 + 0.25 * 0.25, abs=1e-5)
-    assert hit.contacts.normal[0] == pytest.approx([0.0, 0.0, -1.0], abs=1e-9)
+    assert hit.time == pytest.approx(0.25 + 0.25 * 1.5 / 3.5, abs=1e-5)
+    assert hit.contacts.normal[0] == pytest.approx([-1.0, 0.0, 0.0], abs=1e-9)
 
 
 def test_one_body_with_one_motion_gets_one_answer_that_is_true_or_false(device):

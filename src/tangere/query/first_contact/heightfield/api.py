@@ -1,8 +1,8 @@
 """First contact of moving analytic bodies with the ground: cylinders, spheres, capsules, boxes, cones, convex meshes.
 
 Question: when does each of n moving, spinning bodies first touch the surface of a terrain?
-Method:   conservative advancement, a time of its own for every node of the terrain's pyramid (`traversal`); a path is
-          answered stretch by stretch (`path`).
+Method:   conservative advancement, a time of its own for every node of the terrain's pyramid (`traversal`); walls are
+          asked about where a body may come near one (`ground_walls`); a path is answered stretch by stretch (`path`).
 Sound:    never later than the true time; at `time` the distance is at most separation + tolerance. A body that overlaps
           the surface or lies below it at t = 0 has status START.
 Known as: conservative advancement (Mirtich 1996; Zhang, Lee and Kim 2006), time of impact, over a maximum-minimum
@@ -19,8 +19,8 @@ import warp as wp
 
 from tangere.motion import Path, Rigid
 from tangere.query.contacts.record import Contacts, DeferredContacts, Kind, Status
+from tangere.query.first_contact.heightfield.ground_walls import answers_of
 from tangere.query.first_contact.heightfield.path import first_along
-from tangere.query.first_contact.heightfield.query_batch import answers_of
 from tangere.query.first_contact.options import Accuracy
 from tangere.query.first_contact.result import FirstContact, FirstContacts
 from tangere.runtime import InputError, UnsupportedError, choose_device, described, using_threads
@@ -38,9 +38,9 @@ def heightfield_first_contact(
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact | FirstContacts:
-    """When each moving body first touches the surface of the ground, from above or below.
+    """When each moving body first touches the surface of the ground, from above or below, or one of its walls.
 
-    Walls of holes and the border are no contacts; `manifold` tells the depth of a body that went in there.
+    Walls are met at the border and around holes, where the ground ends.
 
     Args:
         bodies: `wheels.moving(Twist(poses, displacement, rotation))`: n bodies with n motions, or n with 1; or n bodies

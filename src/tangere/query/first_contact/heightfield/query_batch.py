@@ -37,7 +37,14 @@ LENGTHS = ("origin", "velocity", "arc", "angle", "axis", "rotation", "pivot")
 
 
 def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, device: wp.Device) -> np.ndarray:
-    """What each of n bodies finds, as `Answer` records, (n,).
+    """What each of n bodies finds of the surface, as `Answer` records, (n,)."""
+    return searched(bodies, terrain, accuracy, trusted, device)[0]
+
+
+def searched(
+    bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, device: wp.Device
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What each of n bodies finds of the surface, as `Answer` records, (n,), and a ball around its way: middle, radius.
 
     Args:
         bodies: analytic bodies in rigid motion, n with n or n with 1.
@@ -51,11 +58,11 @@ def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, 
         answers = prepared.found(bodies, lengths)
         if not trusted and answers["rise"][0] > 0.0:
             _take_buried(answers, bodies, terrain, accuracy, device)
-        return answers
+        return answers, *prepared.ball
     batch = _Batch.of(bodies, lengths, device)
     answers = np.empty(len(batch), Answer.numpy_dtype())
     if not len(batch):
-        return answers
+        return answers, np.zeros((0, 3)), np.zeros(0)
     centres, ways = (each.numpy() for each in batch.ways())
     with tiles_held([terrain], device):
         for rows, ground in terrain_visits(terrain, centres, ways, device):
@@ -68,7 +75,7 @@ def answers_of(bodies: Moving, terrain: Any, accuracy: Accuracy, trusted: bool, 
             answers[rows] = out.numpy()
     if not trusted:
         _take_buried(answers, bodies, terrain, accuracy, device)
-    return answers
+    return answers, centres, ways
 
 
 def _take_buried(answers: np.ndarray, bodies: Moving, terrain: Any, accuracy: Accuracy, device: wp.Device) -> None:
@@ -80,19 +87,27 @@ def _take_buried(answers: np.ndarray, bodies: Moving, terrain: Any, accuracy: Ac
     rows = np.flatnonzero((answers["rise"] > 0.0) & (answers["status"] != Status.START) & (answers["time"] > 0.0))
     if not len(rows):
         return
-    poses = np.broadcast_to(np.reshape(bodies.motion.pose(0.0), (-1, 4, 4)), (len(answers), 4, 4))[rows]
-    way = np.zeros((len(rows), 3))
-    way[:, 2] = answers["rise"][rows] * (1.0 + _BEYOND)
-    shape = bodies.shape if len(bodies.shape) == 1 else bodies.shape[rows]
-    sharper = None if accuracy.tolerance is None else SHARPER * accuracy.tolerance
-    found = answers_of(
-        shape.moving(Twist(poses, way, np.zeros((len(rows), 3)))), terrain, Accuracy(tolerance=sharper), True, device
-    )
-    met = found["status"] != Status.FREE
-    rows, found = rows[met], found[met]
-    for name, value in (("time", 0.0), ("time_upper", 0.0), ("status", Status.START), ("normal", (0.0, 0.0, 1.0))):
-        answers[name][rows] = value
-    answers["point_b"][rows] = answers["point_a"][rows] = found["point_b"] - found["time"][:, None] * way[met]
+    poses = np.broadcast_to(np.reshape(bodies.motion.pose(0.0), (-1, 4, 4)), (len(answers), 4, 4))
+    given = accuracy.tolerance is not None
+    sharper = SHARPER * (answers["tolerance"][rows] if not given else np.full(len(rows), accuracy.tolerance))
+    sharper = sharper if given else cut_down(sharper)
+    for tolerance in np.unique(sharper).tolist():
+        some = rows[sharper == tolerance]
+        way = np.zeros((len(some), 3))
+        way[:, 2] = answers["rise"][some] * (1.0 + _BEYOND)
+        shape = bodies.shape if len(bodies.shape) == 1 else bodies.shape[some]
+        up = shape.moving(Twist(poses[some], way, np.zeros((len(some), 3))))
+        found = answers_of(up, terrain, Accuracy(tolerance=tolerance), True, device)
+        met = found["status"] != Status.FREE
+        some, found = some[met], found[met]
+        for name, value in (("time", 0.0), ("time_upper", 0.0), ("status", Status.START), ("normal", (0.0, 0.0, 1.0))):
+            answers[name][some] = value
+        answers["point_b"][some] = answers["point_a"][some] = found["point_b"] - found["time"][:, None] * way[met]
+
+
+def cut_down(lengths: np.ndarray) -> np.ndarray:
+    """(n,) powers of two that are not larger: of like bodies the same, so that they can be asked about together."""
+    return np.exp2(np.floor(np.log2(lengths)))
 
 
 class _Batch:
@@ -153,6 +168,7 @@ class PreparedGroundContact:
             array.numpy() for array in (queries.motions, queries.poses, lengths)
         )
         self._answer = out.numpy()
+        self.ball = centre.numpy(), way.numpy()  #: around the way of the last body: middle (1, 3), radius (1,)
         self._way = PreparedLaunch(ways_of_bodies, [queries, lengths, centre, way], cpu)
         arguments = [pyramid.terrain, queries, lengths, centre, way, planar, int(trusted), out]
         self._search = PreparedLaunch(search_kernel(kind), arguments, cpu)

@@ -4,16 +4,16 @@ Question: the earliest time in [0, 1] at which a mesh touches the surface of a t
 Method:   squares of the ground that the mesh may come near are meshes at rest (`broad_phase.ground`), so the
           engines of meshes answer: `rigid_first_contact` for one rigid motion and few squares, `scene_first_contact`
           for many, which drops squares that are reached later, `rigid_first_contacts` for many motions,
-          `deforming_first_contact` for `Linear` motion.
+          `deforming_first_contact` for `Linear` motion. So are the walls of its border and of holes, where the mesh
+          may come near one.
 Sound:    as these engines: never late; at `time` the distance is at most separation + tolerance. Ground is solid, and a
-          mesh of which any part is below its surface at t = 0 is START (`below_ground`); walls of holes and the border
-          are no contacts.
+          mesh of which any part is below its surface at t = 0 is START (`below_ground`).
 Known as: continuous collision of triangle meshes with a heightmap.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 import warp as wp
 
 from tangere.broad_phase.bodies import rest_still, swept_boxes
-from tangere.broad_phase.ground import GroundBlocks
+from tangere.broad_phase.ground import GroundBlock, GroundBlocks, GroundWalls, WallBlock
 from tangere.motion import Linear, Path, Rest, Rigid
 from tangere.query.contacts.record import DeferredContacts, Status
 from tangere.query.first_contact.deforming.api import deforming_first_contact
@@ -42,6 +42,8 @@ Ground = Heightfield | TiledHeightfield
 
 #: No tolerance that is not given is smaller than this part of the coordinates: rounding would hide contacts.
 LEAST_PART = 2.0**-40
+#: … or than this part of how far off the mesh is.
+FAR_PART = 2.0**-38
 FREE = FirstContact(np.inf, np.inf, Status.FREE)
 
 
@@ -56,7 +58,7 @@ def mesh_heightfield_first_contact(
     device: str | wp.Device | None = None,
     threads: int | None = None,
 ) -> FirstContact | FirstContacts:
-    """The earliest time in [0, 1] at which a mesh touches the surface of the ground, from above or below.
+    """The earliest time in [0, 1] at which a mesh touches the surface of the ground or one of its walls, from any side.
 
     Args:
         a: a mesh at rest or moving, by `Linear`, by a `Path` or by one or n rigid motions.
@@ -66,43 +68,66 @@ def mesh_heightfield_first_contact(
             mesh's size.
 
     Returns:
-        `feature_b` is the number of the ground's vertex, edge or face, as `manifold` has it. Of n motions
-        `FirstContacts`.
+        `feature_b` is the number of the ground's vertex, edge or face, as `manifold` has it; of a wall that of the one
+        it hangs from. Of n motions `FirstContacts`.
     """
     accuracy = Accuracy(mode, separation, tolerance)
     check_start(start)
     refuse_unnumbered(terrain)
     shape, motion = (a, Rest()) if isinstance(a, Mesh) else (a.shape, a.motion)
-    blocks, on = GroundBlocks.of(terrain), choose_device(device)
+    ground, on = SolidGround(GroundBlocks.of(terrain), GroundWalls.of(terrain)), choose_device(device)
+    blocks = ground.blocks
     if accuracy.tolerance is None:
         scale = np.abs(shape.bounds).max() + np.abs(terrain.bounds).max()
-        accuracy = replace(accuracy, tolerance=max(TOLERANCE * shape.extent, LEAST_PART * float(scale)))
+        far = FAR_PART * _farthest(motion)
+        accuracy = replace(accuracy, tolerance=max(TOLERANCE * shape.extent, LEAST_PART * float(scale), far))
     with using_threads(threads):
         if isinstance(motion, Linear):
-            found = _deforming(a, blocks, accuracy, start, device)
+            found = _deforming(a, ground, accuracy, start, device)
             begin = partial(deforming_below_ground, shape, blocks, accuracy, device)
         elif isinstance(motion, Path):
             found = along_path(
                 [a],
-                lambda parts: _each(shape, parts.motion, blocks, accuracy, "trusted", on),
-                lambda part: _rigid(shape, part.motion, blocks, accuracy, start, on),
+                lambda parts: _each(shape, parts.motion, ground, accuracy, "trusted", on),
+                lambda part: _rigid(shape, part.motion, ground, accuracy, start, on),
             )
             begin = partial(rigid_below_ground, shape, motion.pose(0.0), blocks, accuracy, on)
         elif motion.shape:
-            return _each(shape, motion, blocks, accuracy, start, on)
+            return _each(shape, motion, ground, accuracy, start, on)
         else:
-            found = _rigid(shape, motion, blocks, accuracy, start, on)
+            found = _rigid(shape, motion, ground, accuracy, start, on)
             begin = partial(rigid_below_ground, shape, motion.pose(0.0), blocks, accuracy, on)
         below = begin() if start == "checked" and found.time > 0.0 else None
         return below or found
 
 
+@dataclass(frozen=True)
+class SolidGround:
+    """The surface of a ground in squares, and its walls."""
+
+    blocks: GroundBlocks
+    walls: GroundWalls
+
+    def meshes_near(self, lower: np.ndarray, upper: np.ndarray) -> list[Mesh]:
+        """Of squares and walls that are in one of the boxes."""
+        squares = self.blocks.blocks(self.blocks.near(lower, upper))
+        return [block.mesh for block in (*squares, *self.walls_near(lower, upper))]
+
+    def walls_near(self, lower: np.ndarray, upper: np.ndarray) -> list[WallBlock]:
+        """Those that are in one of the boxes, (…, 3) lower and upper corners [m]."""
+        squares = self.walls.near(lower, upper)
+        if not len(squares):
+            return []
+        return self.walls.blocks(squares, float(lower[..., 2].min()), float(upper[..., 2].max()))
+
+
 def _rigid(
-    mesh: Mesh, motion: Rigid, blocks: GroundBlocks, accuracy: Accuracy, start: Start, device: wp.Device
+    mesh: Mesh, motion: Rigid, ground: SolidGround, accuracy: Accuracy, start: Start, device: wp.Device
 ) -> FirstContact:
-    """One rigid motion, with the surface."""
+    """One rigid motion, with the surface and the walls."""
     slices = swept_boxes([mesh], [motion], _reach(accuracy), device=device)[0]
-    near = blocks.blocks(blocks.near(slices[:, 0], slices[:, 1]))
+    near: list[GroundBlock | WallBlock] = [*ground.blocks.blocks(ground.blocks.near(slices[:, 0], slices[:, 1]))]
+    near += ground.walls_near(slices[:, 0], slices[:, 1])
     if not near or rest_still([motion])[0]:
         return FREE
     moving = mesh.moving(motion)
@@ -113,9 +138,9 @@ def _rigid(
 
 
 def _each(
-    mesh: Mesh, motions: Rigid, blocks: GroundBlocks, accuracy: Accuracy, start: Start, device: wp.Device
+    mesh: Mesh, motions: Rigid, ground: SolidGround, accuracy: Accuracy, start: Start, device: wp.Device
 ) -> FirstContacts:
-    """n rigid motions: each with every square of ground that it may come near."""
+    """n rigid motions: each with every square of ground, and all walls, that it may come near."""
     count = motions.shape[0]
     each = [motions[k] for k in range(count)]
     columns: dict[str, Any] = {
@@ -127,15 +152,16 @@ def _each(
         **{name: np.full((count, 3), np.nan) for name in ("point_a", "point_b", "normal")},
     }
     slices = swept_boxes([mesh] * count, each, _reach(accuracy), device=device) if count else ()
-    near = [blocks.near(boxes[:, 0], boxes[:, 1]) for boxes in slices]
-    squares = np.unique(np.concatenate([np.zeros(0, np.int64), *near]))
-    if len(squares):
+    meshes: dict[Any, int] = {}  # numbers of the squares and walls that are near
+    near = [
+        [meshes.setdefault(mesh, len(meshes)) for mesh in ground.meshes_near(boxes[:, 0], boxes[:, 1])]
+        for boxes in slices
+    ]
+    if meshes:
         motion = np.repeat(np.arange(count), list(map(len, near)))
         found = rigid_first_contacts(
             MovingBodies((mesh,), motions[motion]),
-            MovingBodies(
-                [block.mesh for block in blocks.blocks(squares)], Rest(), np.searchsorted(squares, np.concatenate(near))
-            ),
+            MovingBodies(list(meshes), Rest(), np.concatenate([np.array(some, np.int64) for some in near])),
             separation=accuracy.separation,
             tolerance=accuracy.tolerance,
             start=start,
@@ -148,7 +174,7 @@ def _each(
         np.minimum.at(columns["time_upper"], motion, found.time_upper)  # contact with any square is contact
     if start == "checked":
         for row in np.flatnonzero(columns["time"] > 0.0):
-            below = rigid_below_ground(mesh, each[row].pose(0.0), blocks, accuracy, device)
+            below = rigid_below_ground(mesh, each[row].pose(0.0), ground.blocks, accuracy, device)
             if below is not None:
                 columns["time"][row] = columns["time_upper"][row] = 0.0
                 columns["status"][row] = Status.START
@@ -158,17 +184,30 @@ def _each(
 
 
 def _deforming(
-    a: Moving, blocks: GroundBlocks, accuracy: Accuracy, start: Start, device: str | wp.Device | None
+    a: Moving, ground: SolidGround, accuracy: Accuracy, start: Start, device: str | wp.Device | None
 ) -> FirstContact:
-    """A mesh whose vertices go along lines: with the surface of the rectangle around its way."""
+    """A mesh whose vertices go along lines: with the surface of the rectangle around its way, and the walls there."""
     ways, reach = np.stack([a.start, a.end]).reshape(-1, 3), _reach(accuracy)
-    near = blocks.near(ways.min(axis=0) - reach, ways.max(axis=0) + reach)
-    if not len(near):
-        return FREE
-    block = blocks.around(near)
+    lower, upper = ways.min(axis=0) - reach, ways.max(axis=0) + reach
+    near = ground.blocks.near(lower, upper)
+    blocks = [*([ground.blocks.around(near)] if len(near) else []), *ground.walls_near(lower, upper)]
     settings = {"mode": accuracy.mode, "separation": accuracy.separation, "tolerance": accuracy.tolerance}
-    found = deforming_first_contact(a, block.mesh, start=start, **settings, device=device)
-    return found if found.status == Status.FREE else replace(found, contacts=in_ground(found.contacts, block))
+    best, upper_time = FREE, np.inf
+    for block in blocks:
+        found = deforming_first_contact(a, block.mesh, start=start, **settings, device=device)
+        upper_time = min(upper_time, found.time_upper)  # contact with any of them is contact
+        if found.status != Status.FREE and (found.time, found.status != Status.START) < (best.time, True):
+            best = replace(found, contacts=in_ground(found.contacts, block))
+    return best if best is FREE else replace(best, time_upper=upper_time)
+
+
+def _farthest(motion: Any) -> float:
+    """The largest coordinate of a place where a rigid motion begins or ends [m]; 0 of others."""
+    if isinstance(motion, Path):
+        return float(np.abs(motion.poses[:, :3, 3]).max())
+    if not isinstance(motion, Rigid):
+        return 0.0
+    return max(float(np.abs(motion.pose(time)[..., :3, 3]).max(initial=0.0)) for time in (0.0, 1.0))
 
 
 def _reach(accuracy: Accuracy) -> float:

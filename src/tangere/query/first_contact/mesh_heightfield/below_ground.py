@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from tangere.broad_phase.ground import GroundBlock, GroundBlocks
+from tangere.broad_phase.ground import GroundBlock, GroundBlocks, WallBlock
 from tangere.motion import Linear, Twist
 from tangere.query.contacts.record import Contacts, Kind, Status
 from tangere.query.first_contact.deforming.api import deforming_first_contact
@@ -82,7 +82,7 @@ def _rise(points: np.ndarray, blocks: GroundBlocks) -> tuple[np.ndarray, float, 
     return near, lift, highest - (float(lower[2]) + lift) + 1e-3 * (size + abs(highest))
 
 
-def _buried(found: FirstContact, block: GroundBlock, lift: float, way: float) -> FirstContact:
+def _buried(found: FirstContact, block: GroundBlock | WallBlock, lift: float, way: float) -> FirstContact:
     """What is met on the way up, as a contact at the start: how far down it is, and out is up."""
     contacts = in_ground(found.contacts, block)[:1]
     depth = lift + way * float(contacts.time[0])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tangere.broad_phase.ground import GroundBlock
+from tangere.broad_phase.ground import GroundBlock, WallBlock
 from tangere.query.contacts.record import Contacts, Kind, Status, contact_key
 from tangere.query.first_contact.options import Start
 from tangere.query.first_contact.result import FirstContact
@@ -26,13 +26,13 @@ FEW_SQUARES = 4
 
 def first_on_squares(
     moving: Moving,
-    squares: Sequence[GroundBlock],
+    squares: Sequence[GroundBlock | WallBlock],
     separation: float,
     tolerance: float | None,
     start: Start,
     device: Any,
-) -> tuple[FirstContact, GroundBlock]:
-    """The first contact of a mesh in one rigid motion with squares of ground, of which there is one, and with which.
+) -> tuple[FirstContact, GroundBlock | WallBlock]:
+    """The first contact of a mesh in one rigid motion with squares of ground or walls, at least one, and with which.
 
     A few are asked one by one, by questions that are kept ready; many as a scene, which drops what is met later.
     """
@@ -52,8 +52,11 @@ def refuse_unnumbered(terrain: Heightfield | TiledHeightfield) -> None:
         raise CapacityError(f"{terrain!r} has more edges than keys of contacts can number (2^29)")
 
 
-def in_ground(contacts: Contacts, block: GroundBlock) -> Contacts:
-    """The same contacts with body 1 as the ground, and its vertices, edges and faces by their own numbers."""
+def in_ground(contacts: Contacts, block: GroundBlock | WallBlock) -> Contacts:
+    """The same contacts with body 1 as the ground, and its vertices, edges and faces by their own numbers.
+
+    A wall has the numbers of what it hangs from, and no weights.
+    """
     own, kind, of_ground = contacts.feature_b, contacts.kind, contacts.vertex_on == 1
     edge = (kind == Kind.EDGE_EDGE) | ((kind == Kind.OVERLAP) & of_ground)
     number = np.empty(len(own), np.int64)
@@ -63,6 +66,7 @@ def in_ground(contacts: Contacts, block: GroundBlock) -> Contacts:
     first, second = np.where(of_ground, number, contacts.feature_a), np.where(of_ground, contacts.feature_a, number)
     return replace(
         contacts,
+        weights=np.full((len(own), 4), np.nan) if isinstance(block, WallBlock) else contacts.weights,
         body_b=np.ones(len(own), np.int32),
         feature_b=number.astype(np.int32),
         key=contact_key(kind, contacts.vertex_on, first, second),
