@@ -266,9 +266,8 @@ def _parting(report: Report, quick: bool) -> None:
         "CPU time of one thread, medians of five runs (most: the median of what each took at most), of a blade that"
         " goes right through. Parts are looked for in slices, one in each cut and one in each step after it: floods,"
         " the list of what is in a part, what it weighs; the last labels it, and it is a body of its own. The next cut"
-        " begins a stroke elsewhere, in what is left; of the larger plate the first one has used up the room for new"
-        " triangles, and all is laid out anew. Bodies asked for: shapes and surfaces of both, when somebody first wants"
-        " them. Laid out anew: the step that parts where nothing is done in place."
+        " begins a stroke elsewhere, in what is left, in place. Bodies asked for: shapes and surfaces of both, when"
+        " somebody first wants them. Laid out anew: the step that parts where nothing is done in place."
     )
 
 

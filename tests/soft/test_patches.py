@@ -154,3 +154,15 @@ def test_a_surface_far_from_rest_is_certified_from_where_it_is():
     patient.certificates._kept.wait.fill_(1000)
     assert certified(patient, rolled, rolled + 0.3).mean() < 0.5
     assert certified(patches_of(mesh), rolled, rolled + 0.3).mean() > 0.9
+
+
+def test_there_are_places_in_trees_for_all_that_cuts_may_add() -> None:
+    """However large the body is: the first stroke through a plate of 55,000 triangles used up 512 clusters."""
+    for cells in ((4, 2, 2), (20, 10, 4), (90, 90, 1)):
+        solid = solid_block(cells)
+        assembly = AssembledBodies.of([Body(solid, cuttable=True)], choose_device("cpu"), growing=True)
+        patches = Patches(assembly)
+        tree = patches.tree
+        nodes = tree.clusters.numpy()
+        empty = int((tree.last.numpy()[nodes] < tree.first.numpy()[nodes]).sum())
+        assert 8 * empty >= len(assembly.surface.faces) - len(solid.surface.faces) > 0

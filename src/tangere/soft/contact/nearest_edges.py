@@ -35,7 +35,8 @@ class SharpEdges:
         self.tree = LinearTree.build(self.ends, assembly.surface.rest, whole.bounds) if self.count else None
         room = _spare_edges(assembly)
         if room and self.tree is not None:
-            clusters = min(256, max(16, 1 << int(np.ceil(np.log2(room / 4)))))
+            roomy, scanty = (int(np.ceil(np.log2(room / part))) for part in (4, 32))
+            clusters = 1 << max(4, min(8, roomy), scanty)
             self.tree = self.tree.with_room(clusters)
             self.number = wp.array(np.concatenate([number, np.zeros(room, int)]), dtype=wp.int32, device=device)
             ends = np.concatenate([whole.edges[number], np.zeros((room, 2), int)])

@@ -6,7 +6,7 @@ Method:   points along the edge hold on to the material where they meet it. A st
           times the length of edge that the point stands for. Where a row gives all it can, the point slips through the
           material; by as much the blade has cut. The body is opened along the way of the points, and some way ahead.
 Sound:    the load of the edge never exceeds the toughness, on entry or inside, and its work is the toughness times the
-          area that the edge has swept.
+          area that the edge has swept: less than what is opened, as long as that is ahead of the edge.
 Known as: Griffith's energy of fracture; a plastic slider in series with a spring; Huber's loss.
 """
 
@@ -118,10 +118,25 @@ class BladeEdge:
 
             pipeline.rows.append(count, write)
 
-    def part_off(self, index: int, part: int, of: int) -> None:
-        """A part has come off another one: what was held may be in either."""
-        if (index, of) in self._holds:
-            self._holds[index, part] = self._holds[index, of]
+    def part_off(self, own: CutBody, index: int, part: int, of: int) -> None:
+        """A part has come off another one: each point goes on to hold on to what has its anchor."""
+        hold = self._holds.get((index, of))
+        if hold is None:
+            return
+        anchors, rest, inside = hold.anchors[hold.held], own.complex.rest, []
+        for mine in (own.simplices_of(part), own.simplices_of(of)):
+            if len(anchors):
+                reach = own.complex.edge
+                near = mine[simplices_near(anchors.min(axis=0) - reach, anchors.max(axis=0) + reach, rest, mine)]
+                found, weights = (
+                    locate(anchors, rest, near, _INSIDE) if len(near) else (-np.ones(len(anchors)), anchors)
+                )
+                inside.append(np.where(found >= 0, weights.min(axis=1), -np.inf))
+        ours, theirs = hold.held.copy(), hold.held.copy()
+        if inside:
+            ours[hold.held], theirs[hold.held] = inside[0] > inside[1], inside[0] <= inside[1]
+        self._holds[index, part] = replace(hold, held=ours)
+        self._holds[index, of] = replace(hold, held=theirs)
 
     def holds(self, index: int) -> bool:
         """Whether it holds on to a body that is cut, or a part of it."""
@@ -185,16 +200,16 @@ class BladeEdge:
             hold = Hold(np.zeros_like(points), np.zeros(len(points), bool))
         anchors, held = hold.anchors.copy(), hold.held & inside
         slipped = np.zeros(len(points), bool)
-        if held.any():
-            corners, weights = self._carriers(own, part, replace(hold, held=held), mine)
+        if hold.held.any():  # also what has left the body by now has pushed in the last step
+            corners, weights = self._carriers(own, part, hold, mine)
             at = np.einsum("ij,ijk->ik", weights, x[corners])
-            behind = (points[held] - at) @ self._forward
-            stiffness, most = (values[held] for values in self._law(own))
+            behind = (points[hold.held] - at) @ self._forward
+            stiffness, most = (values[hold.held] for values in self._law(own))
             self.force -= np.clip(stiffness * behind, 0.0, most).sum() * self._forward
-            slips = behind > most / stiffness
-            slipped[np.flatnonzero(held)[slips]] = True
+            slips = (behind > most / stiffness) & held[hold.held]
+            slipped[np.flatnonzero(hold.held)[slips]] = True
             if slips.any():
-                aim = points[held][slips] - (most / stiffness)[slips][:, None] * self._forward
+                aim = points[slipped] - (most / stiffness)[slips][:, None] * self._forward
                 anchors[slipped] = to_rest(aim, *shapes)
         new = inside & ~held
         if new.any():

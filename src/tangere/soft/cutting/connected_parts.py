@@ -5,10 +5,12 @@ Method:   a flood starts at every simplex at an opened facet; the smallest goes 
           that meet become one. One that has nowhere to go while others live is a part of its own. As long as nothing
           parts, floods meet after some dozen simplices. What is in a part, its vertices and those of its surface, is
           listed then, and it is told when that is done. A slice ends after so many simplices; the next goes on from
-          there, unless the blade has changed something in between: then floods start anew, from all facets opened
-          since.
-Sound:    floods cover only what is joined by facets, so parts are exactly the connected components. Which one a part is
-          called does not depend on time or threads.
+          there. Where the blade has changed something in between, floods that have reached it are void: each begins
+          again at one simplex. It, and floods from facets opened there, count in every other turn as if they were as
+          large as it was, so that others are not kept waiting while the blade goes on.
+Sound:    floods cover only what is joined by facets, so parts are exactly the connected components. What has come off
+          a void flood has facets that were opened since, and floods from there. Which one a part is called does not
+          depend on time or threads.
 Known as: bidirectional search; union-find (Tarjan 1975).
 """
 
@@ -46,7 +48,14 @@ VERTICES = wp.constant(11)
 NAMES = wp.constant(12)
 READY = wp.constant(13)  # 1 if what is listed may be told
 LEFT = wp.constant(14)  # simplices of the slice
-NUMBERS = 15
+FLOODS = wp.constant(15)  # that have begun
+DROPPED = wp.constant(16)  # 1 if what was listed is of a void flood
+TURN = wp.constant(17)  # 0 where the smallest flood goes on, 1 where void ones count
+NUMBERS = 18
+#: With more floods than this each goes on by a layer before the smallest one is asked for, at most so often.
+MANY, ROUNDS = wp.constant(32), wp.constant(8)
+#: Looking at so many floods takes as long as looking at a simplex.
+FLOODS_OF_ONE = wp.constant(8)
 #: So many things of a part take as long to be labelled as a simplex takes to be looked at; and vertices to be prepared.
 LABELS_OF_ONE = wp.constant(8)
 PREPARED_OF_ONE = 3
@@ -62,11 +71,13 @@ class FloodArrays:
     next_waiting: wp.array[int]  #: (n,)
     root: wp.array[int]  #: (g,) the flood that one has become a part of
     size: wp.array[int]  #: (g,)
+    late: wp.array[int]  #: (g,) how large the void one was that it has begun in
     members: wp.array[wp.vec2i]  #: (g,) first and last
     waiting: wp.array[wp.vec2i]  #: (g,) first and last; -1 for none
     alive: wp.array[int]  #: (g,) 1 for floods that go on
     living: wp.array[int]  #: those, and some that do not any more
-    seeds: wp.array[int]  #: simplices at opened facets
+    seeds: wp.array[int]  #: simplices at facets that have just been opened
+    changed: wp.array[int]  #: simplices that the blade has changed
     simplices: wp.array[int]  #: of all parts, part after part
     vertices: wp.array[int]
     names: wp.array[int]  #: of vertices of the surface
@@ -93,7 +104,9 @@ class ConnectedParts:
         """`surface`: of the body, to be told which of its vertices are a part's."""
         self._body, self._surface, self._device = body, surface, wp.get_device("cpu")
         self._seeds = np.zeros(0, np.int32)
-        self._dirty = False
+        self._new = 0  # of the seeds: no flood has begun there yet
+        self._changed: list[np.ndarray] = []  # since the last slice
+        self._dirty, self._anew = False, True  # whether there is something new, and all floods are void
         self.parts = 1  #: so far
         self._listed: FoundPart | None = None  # what may be told next
         self._prepared = (0, 0), 0  # the flood, and how much of it
@@ -105,7 +118,9 @@ class ConnectedParts:
         if change:
             if len(change.opened):
                 self._seeds = np.concatenate([self._seeds, change.opened.ravel() >> 2])
+                self._new += 2 * len(change.opened)
             self._dirty = len(self._seeds) > 0
+            self._changed.append(change.changed)
 
     def advance(self, budget: int = BUDGET, *, prepare: Callable[[FoundPart], None] | None = None) -> list[FoundPart]:
         """One slice: the parts that were found.
@@ -114,24 +129,19 @@ class ConnectedParts:
             prepare: is told of each part before, as far as it has been listed, in this slice and in earlier ones; it
                 may still turn out to be none if the blade goes on.
         """
-        begin = 0
+        given = 0, 0, 0
         if self._dirty:
-            known = self._body.arrays, self._surface and self._surface.arrays
-            same = all(now is before for now, before in zip(known, self._known, strict=True))
-            if not same or len(self._seeds) > len(self._arrays.seeds):
-                self._lay_out()
-            self._given_seeds[: len(self._seeds)] = self._seeds
-            begin = len(self._seeds)
-            self._dirty, self._listed = False, None
-            self._begun += 1
+            given = self._give()
         elif not self._numbers[UNFINISHED]:
             return []
         numbers, left, found = self._numbers, budget, []
         going = True
         while going:
-            self._given_limits[:] = begin, left, budget
+            self._given_limits[:] = left, budget, *given
             self._run.run()
-            left, begin = int(numbers[LEFT]), 0
+            left, given = int(numbers[LEFT]), (0, 0, 0)
+            if numbers[DROPPED]:
+                self._begun, self._listed = self._begun + 1, None
             if numbers[PARTED]:
                 assert self._listed is not None
                 found.append(self._listed)
@@ -150,9 +160,28 @@ class ConnectedParts:
                 going = False
             going = going and left > 0
         if not numbers[UNFINISHED]:
-            self._seeds = np.zeros(0, np.int32)
+            self._seeds, self._anew = np.zeros(0, np.int32), True
         self.parts = int(numbers[PARTS])
         return found
+
+    def _give(self) -> tuple[int, int, int]:
+        """Tell the kernel what is new: whether floods begin anew, from how many seeds, how many simplices changed."""
+        known = self._body.arrays, self._surface and self._surface.arrays
+        same = all(now is before for now, before in zip(known, self._known, strict=True))
+        changed = np.concatenate(self._changed or [np.zeros(0, np.int32)])
+        room = len(self._arrays.seeds)
+        # Every new seed begins a flood, and so does every void one, of which there are as many as have begun at most.
+        floods = 2 * int(self._numbers[FLOODS]) + self._new
+        anew = self._anew or not same or max(floods, len(changed)) > room
+        if anew and (not same or len(self._seeds) > room):
+            self._lay_out()
+        seeds, changed = (self._seeds, changed[:0]) if anew else (self._seeds[len(self._seeds) - self._new :], changed)
+        self._given_seeds[: len(seeds)] = seeds
+        self._given_changed[: len(changed)] = changed
+        self._dirty, self._anew, self._new, self._changed = False, False, 0, []
+        if anew:
+            self._begun, self._listed = self._begun + 1, None
+        return int(anew), len(seeds), len(changed)
 
     def state(self) -> tuple[np.ndarray, int]:
         """All that later slices depend on, to go back to (`restore`); floods under way begin anew then."""
@@ -161,7 +190,8 @@ class ConnectedParts:
     def restore(self, state: tuple[np.ndarray, int]) -> None:
         """As it was; the body is restored by itself."""
         self._seeds, self.parts = state
-        self._dirty, self._listed = len(self._seeds) > 0, None
+        self._dirty, self._anew, self._listed = len(self._seeds) > 0, True, None
+        self._new, self._changed = 0, []
         self._numbers[[PARTS, UNFINISHED]] = self.parts, 0
 
     @property
@@ -181,10 +211,12 @@ class ConnectedParts:
         return FoundPart(int(numbers[PARTS]), of, flood, vertices, names)
 
     def _lay_out(self) -> None:
-        simplices, seeds = self._body.arrays.simplex_room, max(1024, 2 * len(self._seeds))
+        simplices, seeds = self._body.arrays.simplex_room, max(4096, 4 * len(self._seeds))
         arrays = FloodArrays()
         rooms = dict.fromkeys(("group", "epoch", "next_member", "next_waiting"), simplices)
-        rooms |= dict.fromkeys(("root", "size", "members", "waiting", "alive", "living", "seeds"), seeds)
+        rooms |= dict.fromkeys(
+            ("root", "size", "late", "members", "waiting", "alive", "living", "seeds", "changed"), seeds
+        )
         rooms["simplices"] = simplices
         names = self._surface.arrays.vertex_room if self._surface else 0
         rooms |= dict.fromkeys(("vertices", "vertex_epoch"), self._body.arrays.vertex_room)
@@ -193,10 +225,11 @@ class ConnectedParts:
             setattr(arrays, name, wp.zeros(room, dtype=FloodArrays.vars[name].type.dtype, device=self._device))
         arrays.numbers = wp.zeros(NUMBERS, dtype=wp.int32, device=self._device)
         arrays.numbers.numpy()[[PARTS, ENDED]] = self.parts, -1
-        self._limits = wp.zeros(3, dtype=wp.int32, device=self._device)
+        self._limits = wp.zeros(5, dtype=wp.int32, device=self._device)
         self._known = self._body.arrays, self._surface and self._surface.arrays
         self._arrays, self._numbers = arrays, arrays.numbers.numpy()
         self._given_seeds, self._given_limits = arrays.seeds.numpy(), self._limits.numpy()
+        self._given_changed = arrays.changed.numpy()
         self._vertices, self._names = arrays.vertices.numpy(), arrays.names.numpy()
         self._simplices = arrays.simplices.numpy()
         store = self._surface.arrays if self._surface else SurfaceStore()
@@ -206,10 +239,13 @@ class ConnectedParts:
 
 @wp.func
 def group_at(f: FloodArrays, t: int) -> int:
-    """The flood that has a simplex, or -1."""
+    """The flood that has a simplex and goes on, or is listed; else -1."""
     if f.epoch[t] != f.numbers[EPOCH]:
         return -1
-    return find_root(f, f.group[t])
+    found = find_root(f, f.group[t])
+    if f.alive[found] == 0 and f.numbers[ENDED] != found:
+        return -1
+    return found
 
 
 @wp.func
@@ -258,6 +294,7 @@ def join(f: FloodArrays, a: int, b: int) -> int:
     f.root[other] = one
     f.alive[other] = 0
     f.size[one] = f.size[one] + f.size[other]
+    f.late[one] = wp.max(f.late[one], f.late[other])
     mine = f.members[one]
     theirs = f.members[other]
     f.next_member[mine[1]] = theirs[0]
@@ -312,6 +349,7 @@ def first_living(f: FloodArrays) -> int:
 def smallest_of_part(c: ComplexArrays, f: FloodArrays, part: int) -> wp.vec2i:
     """The smallest flood alive in a part, and how many there are; forgets those that are not alive."""
     found = int(-1)
+    least = int(0)
     count = int(0)
     kept = int(0)
     for i in range(f.numbers[LIVING]):
@@ -321,8 +359,10 @@ def smallest_of_part(c: ComplexArrays, f: FloodArrays, part: int) -> wp.vec2i:
             kept += 1
             if c.part[f.members[g][0]] == part:
                 count += 1
-                if count == 1 or f.size[g] < f.size[wp.max(found, 0)]:
+                size = f.size[g] + f.numbers[TURN] * f.late[g]
+                if count == 1 or size < least:
                     found = g
+                    least = size
     f.numbers[LIVING] = kept
     return wp.vec2i(found, count)
 
@@ -392,41 +432,104 @@ def call_members(c: ComplexArrays, f: FloodArrays, left: int, budget: int) -> in
     return takes
 
 
-@wp.kernel
-def _flood(first: int, c: ComplexArrays, s: SurfaceStore, f: FloodArrays, limits: wp.array[int]):
-    """Start anew from so many seeds, or go on (0), up to so many simplices of a budget, or one part (one thread).
+@wp.func
+def begin_flood(f: FloodArrays, t: int):
+    """A flood at a simplex that no other one has."""
+    g = f.numbers[FLOODS]
+    f.numbers[FLOODS] = g + 1
+    f.root[g] = g
+    f.size[g] = 0
+    f.late[g] = 0
+    if f.epoch[t] == f.numbers[EPOCH]:  # a void one was here
+        was = find_root(f, f.group[t])
+        f.late[g] = f.size[was] + f.late[was]
+    f.alive[g] = 1
+    f.members[g] = wp.vec2i(-1, -1)
+    f.waiting[g] = wp.vec2i(-1, -1)
+    reach(f, g, t)
+    f.living[f.numbers[LIVING]] = g
+    f.numbers[LIVING] = f.numbers[LIVING] + 1
 
-    It also ends where a part is listed, and nobody has said yet that it may be told.
-    """
-    f.numbers[PARTED] = 0
-    seeds = limits[0]
-    if seeds > 0:
+
+@wp.func
+def drop_flood(f: FloodArrays, g: int):
+    """A flood has reached what is other now: it begins again."""
+    f.alive[g] = 0
+    if f.numbers[ENDED] == g:
+        for i in range(f.numbers[OLD_VERTICES], f.numbers[VERTICES]):
+            f.vertex_epoch[f.vertices[i]] = 0
+        for i in range(f.numbers[OLD_NAMES], f.numbers[NAMES]):
+            f.name_epoch[f.names[i]] = 0
+        for k in range(3):
+            f.numbers[SIMPLICES + k] = f.numbers[OLD_SIMPLICES + k]
+        f.numbers[ENDED] = -1
+        f.numbers[DROPPED] = 1
+    begin_flood(f, f.members[g][0])
+
+
+@wp.func
+def begin_floods(c: ComplexArrays, f: FloodArrays, anew: int, seeds: int, changed: int):
+    """Floods at all seeds, and instead of those that are void."""
+    f.numbers[DROPPED] = 0
+    if anew == 1:
         f.numbers[EPOCH] = f.numbers[EPOCH] + 1
         f.numbers[ENDED] = -1
         for k in range(3):
             f.numbers[SIMPLICES + k] = 0
-        for g in range(seeds):
-            f.root[g] = g
-            f.size[g] = 0
-            f.alive[g] = 1
-            f.members[g] = wp.vec2i(-1, -1)
-            f.waiting[g] = wp.vec2i(-1, -1)
-            if f.epoch[f.seeds[g]] == f.numbers[EPOCH]:  # it was listed before
-                f.alive[g] = 0
-                f.root[g] = f.group[f.seeds[g]]
-            else:
-                reach(f, g, f.seeds[g])
-        for g in range(seeds):
-            beyond = c.neighbours[f.seeds[g]]
-            for k in range(c.size):
-                if beyond[k] >= 0:
-                    other = group_at(f, beyond[k] >> 2)
-                    if other >= 0:
-                        join(f, g, other)
-        f.numbers[LIVING] = seeds
-        for g in range(seeds):
-            f.living[g] = g
-    left = limits[1]
+        f.numbers[FLOODS] = 0
+        f.numbers[LIVING] = 0
+        f.numbers[TURN] = 0
+    for i in range(changed):
+        g = group_at(f, f.changed[i])
+        if g >= 0:
+            drop_flood(f, g)
+    begin = f.numbers[FLOODS]
+    for i in range(seeds):
+        if group_at(f, f.seeds[i]) < 0:  # it was not listed before
+            begin_flood(f, f.seeds[i])
+    for g in range(begin, f.numbers[FLOODS]):
+        beyond = c.neighbours[f.members[g][0]]
+        for k in range(c.size):
+            if beyond[k] >= 0:
+                other = group_at(f, beyond[k] >> 2)
+                if other >= 0:
+                    join(f, g, other)
+
+
+@wp.func
+def spread_all(c: ComplexArrays, f: FloodArrays, left: int) -> int:
+    """Many floods, most of which meet soon, go on by a layer each; how much of what is left that takes."""
+    spent = int(0)
+    kept = int(0)
+    for i in range(f.numbers[LIVING]):
+        g = f.living[i]
+        if f.alive[g] == 1:
+            if spent < left:
+                spent += spread(c, f, g)
+        if f.alive[g] == 1:
+            f.living[kept] = g
+            kept += 1
+    f.numbers[LIVING] = kept
+    return spent
+
+
+@wp.kernel
+def _flood(first: int, c: ComplexArrays, s: SurfaceStore, f: FloodArrays, limits: wp.array[int]):
+    """Go on up to so many simplices of a budget, or to one part (one thread).
+
+    It also ends where a part is listed, and nobody has said yet that it may be told.
+
+    Args:
+        limits: what is left of the budget, and that; what is new: 1 where all floods begin anew, seeds, simplices that
+            the blade has changed.
+    """
+    f.numbers[PARTED] = 0
+    begin_floods(c, f, limits[2], limits[3], limits[4])
+    left = limits[0]
+    rounds = int(0)
+    while limits[3] > 0 and f.numbers[LIVING] > MANY and rounds < ROUNDS and left > 0:
+        left -= spread_all(c, f, left)
+        rounds += 1
     going = left > 0
     while going:
         g = int(-1)
@@ -438,9 +541,11 @@ def _flood(first: int, c: ComplexArrays, s: SurfaceStore, f: FloodArrays, limits
         else:
             going = False
             if f.numbers[READY] == 1:
-                left -= call_members(c, f, left, limits[2])
+                left -= call_members(c, f, left, limits[1])
         if g >= 0:
             part = c.part[f.members[g][0]]
+            left -= f.numbers[LIVING] / FLOODS_OF_ONE
+            f.numbers[TURN] = 1 - f.numbers[TURN]
             smallest = smallest_of_part(c, f, part)
             if smallest[1] < 2:
                 f.alive[g] = 0

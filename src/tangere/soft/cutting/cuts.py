@@ -184,7 +184,7 @@ class Cuts:
         parted = own.separate(len(self._pipeline.assembly), lambda new: self._prepare_part(own, new))
         for new in parted:
             for blade in self.blades:
-                blade.part_off(self.bodies.index(own), new.part, new.of)
+                blade.part_off(own, self.bodies.index(own), new.part, new.of)
         if not changes and not parted:
             return
         if laid_out:

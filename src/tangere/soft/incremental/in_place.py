@@ -24,7 +24,7 @@ from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental.cpu import dof_update, face_update, hinge_update, sheet_update, wall_update
 from tangere.soft.incremental.cpu.local_overlap import OWN_BOXES, OWN_GROUPS, find_pairs, keep_near, keep_uncertain
 from tangere.soft.incremental.host_mirror import KINDS, HostBoxes, HostMirror
-from tangere.soft.incremental.room import BodyRoom, SharedRoom, blank
+from tangere.soft.incremental.room import BodyRoom, FittedSurfaces, SharedRoom, blank
 from tangere.soft.incremental.undo_log import UndoLog, host
 from tangere.soft.phase_graphs import PhaseGraphs
 from tangere.soft.validation import touch_exactly
@@ -52,6 +52,9 @@ class InPlaceUpdate:
         self._here, self._boxes = mirror.of(pipeline.surface_end), None
         if mirror.apart:
             self._boxes = HostBoxes(mirror, patches.tree, pipeline.surface_end, patches.frame)
+        fitted = patches.moving_boxes.nodes if self._boxes is None else self._boxes.nodes
+        frame = wp.vec3d(*patches.frame.origin), patches.frame.scale
+        self._surfaces = FittedSurfaces([self._shared.tree.arrays, fitted, self._here, *frame], self._fit_surfaces)
         self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies}
         self._graphs = PhaseGraphs(device)
         self._graphs.ready = True  # a step, and boxes that were fitted, have loaded all kernels
@@ -159,7 +162,7 @@ class InPlaceUpdate:
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Where points are in the rest shape of a part, and the tetrahedra that have them; None if that is not sure."""
         room, _ = self._bodies[id(own)]
-        return room.at_rest(part, points, near)
+        return room.at_rest(part, points, near, self._surfaces)
 
     def inside_out(self, own: CutBody) -> np.ndarray | None:
         """(4, 3) the corners of a tetrahedron that was cut and is inside out where it is; None if there is none [m]."""
@@ -169,8 +172,7 @@ class InPlaceUpdate:
         """Whether what was put elsewhere touches nothing; decided exactly."""
         room, _ = self._bodies[id(own)]
         patches, boxes, tree = self._pipeline.patches, self._boxes, self._shared.tree
-        if boxes is None and not self._pipeline.surfaces_known:
-            self._pipeline.fit_here()
+        self._fit_surfaces()
         if room.asking is None:
             if boxes is None:
                 fitted = (patches.moving_boxes.nodes, patches.moving_vertex_boxes)
@@ -213,6 +215,12 @@ class InPlaceUpdate:
         self._retired = []
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _fit_surfaces(self) -> None:
+        """Know where surfaces are, and boxes for them."""
+        self._wait()
+        if self._boxes is None and not self._pipeline.surfaces_known:
+            self._pipeline.fit_here()
 
     def _prepared(self, room: BodyRoom) -> tuple[BodyRoom, list[tuple[list[PreparedLaunch], Any]]]:
         """The launches of an update, in order, and which arrays they write."""

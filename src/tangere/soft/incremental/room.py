@@ -5,6 +5,8 @@ They are made once for each layout: of all bodies (`SharedRoom`), and of one tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import warp as wp
 from tangere.bvh.lbvh import LinearTree
 from tangere.runtime import PreparedLaunch
 from tangere.soft.incremental.cpu import dof_update, face_update, hinge_update, wall_update
-from tangere.soft.incremental.cpu.rest_walk import UNSURE, find_at_rest
+from tangere.soft.incremental.cpu.rest_walk import UNSURE, find_at_rest, find_lost
 from tangere.soft.incremental.cpu.sheet_rest import find_at_rest_of_sheet
 from tangere.soft.incremental.host_mirror import HostMirror
 from tangere.soft.incremental.part_labels import PartLabels
@@ -30,6 +32,14 @@ if TYPE_CHECKING:
 
 #: Notes of one kernel, and things touched by one cut, at most.
 _NOTES, _MOST_TOUCHED = 1 << 19, 1 << 15
+
+
+@dataclass(frozen=True)
+class FittedSurfaces:
+    """Where surfaces are, and a tree over them, for kernels of the host."""
+
+    inputs: list[Any]  #: tree, boxes of its nodes, places of surface vertices, origin and scale of the boxes
+    fit: Callable[[], None]  #: makes sure that they are of now
 
 
 def ints(array: Any) -> wp.array:
@@ -347,7 +357,7 @@ class BodyRoom:
         self.dof_counts, self.face_counts = blank(2), blank(1)
         self._x = mirror.of(assembly.dofs.x)
         self._walk: list[wp.array] = [blank(0)]
-        self._walk_counts = blank(2)
+        self._walk_counts = blank(3)
         self.dofs = struct_of(
             dof_update.DofRoom,
             mirror.host,
@@ -438,26 +448,37 @@ class BodyRoom:
         found[slots[other]] = ours[one]
         return found
 
-    def at_rest(self, part: int, points: np.ndarray, near: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-        """Where points are in the rest shape of a part, and simplices that have them or -1; None if it is not sure."""
+    def at_rest(
+        self, part: int, points: np.ndarray, near: np.ndarray | None, surfaces: FittedSurfaces
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where points are in the rest shape of a part, and simplices that have them or -1; None if it is not sure.
+
+        Surfaces are fitted only where some point is not near to where one was.
+        """
         count, arrays, own = len(points), self._walk, self._own
         if len(arrays[0]) < count:
             arrays = self._walk = [
                 wp.zeros(2 * count, dtype=kind, device="cpu") for kind in (wp.vec3d, wp.int32, wp.vec3d, wp.int32)
             ]
-            inputs = [self._walk_counts, self.complex_arrays]
+            body, host_device = [self.dofs.row_of, self._x, *arrays], self._shared.mirror.host
+            kernel, inputs = find_at_rest, [self._walk_counts, self.complex_arrays]
             if self.complex_arrays.size == 3:
                 room = blank(2 * count), wp.zeros(2 * count, dtype=wp.float64, device="cpu")
-                kernel, inputs = find_at_rest_of_sheet, [*inputs, self.dofs.row_of, self._x, *arrays, *room]
+                kernel, body = find_at_rest_of_sheet, [*body, *room]
             else:
-                inputs += [self.store, wp.uint64(own.complex.tree.id), own.complex.edge, self.dofs.row_of, self._x]
-                kernel, inputs = find_at_rest, [*inputs, *arrays]
-            self._walking = PreparedLaunch(kernel, inputs, self._shared.mirror.host, dim=1, serial=True)
+                body = [wp.uint64(own.complex.tree.id), own.complex.edge, *body]
+                far = [*inputs, self.store, self.faces, *surfaces.inputs, *body]
+                self._finding = PreparedLaunch(find_lost, far, host_device, dim=1, serial=True)
+            self._walking = PreparedLaunch(kernel, [*inputs, *body], host_device, dim=1, serial=True)
         given, seeds, found, kinds = (host(array) for array in arrays)
         given[:count] = points
         seeds[:count] = -1 if near is None else near
-        host(self._walk_counts)[:] = count, part
+        counts = host(self._walk_counts)
+        counts[:2] = count, part
         self._walking.run()
+        if counts[2]:
+            surfaces.fit()
+            self._finding.run()
         if (kinds[:count] == int(UNSURE)).any():
             return None
         return found[:count].copy(), seeds[:count].copy()

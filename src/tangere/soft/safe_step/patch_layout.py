@@ -21,7 +21,7 @@ RUN, RUNS = 16, 16
 #: faces have 24 edges at most; where sheets are cut, each may be alone, with three ears.
 CLUSTERS_OF_SPARE = 4
 EDGES_OF_CLUSTER, EDGES_OF_SHEETS, VERTICES_OF_CLUSTER = 32, 48, 24
-#: Spare clusters, at least and at most.
+#: Spare clusters, at least; and up to how many there are more than one for four of the faces that there is room for.
 SPARE_CLUSTERS = 16, 512
 
 

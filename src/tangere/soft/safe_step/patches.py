@@ -178,8 +178,9 @@ def _spare_clusters(assembly: AssembledBodies) -> int:
     room = len(assembly.surface.faces) - len(assembly.rest_mesh.faces)
     if not room:
         return 0
-    least, most = SPARE_CLUSTERS
-    return min(most, max(least, 1 << int(np.ceil(np.log2(room / 4)))))
+    least, roomy = SPARE_CLUSTERS
+    wanted = np.log2(room / 4)
+    return max(least, min(roomy, 1 << int(np.ceil(wanted))), 1 << int(wanted))
 
 
 def _spread_out(assembly: AssembledBodies) -> np.ndarray:

@@ -4,18 +4,21 @@ Question: as `cutting.rest_map`, of a blade that goes on: which tetrahedron has 
 Method:   from the tetrahedron that had the point before, a walk goes through the facet that the point is furthest
           beyond. Where it ends at the surface, a corner there that is near, or else the nearest surface vertex of all,
           tells where the point would be at rest, and all tetrahedra there are asked. A point that none of them has is
-          outside, and goes with that vertex, turned as the body is turned there.
-Known as: visibility walk (Devillers et al. 2002).
-The kernel runs on one thread of the host.
+          outside, and goes with that vertex, turned as the body is turned there; if it is far from all vertices, a ray
+          from there, which crosses the surface an even number of times, has to say so too.
+Known as: visibility walk (Devillers et al. 2002); branch and bound; ray parity.
+The kernels run on one thread of the host.
 """
 
 from __future__ import annotations
 
 import warp as wp
 
+from tangere.bvh.lbvh import MovingBox, TreeArrays
 from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import ComplexArrays
-from tangere.soft.cutting.cut_surface import VERTICES, SurfaceStore
+from tangere.soft.cutting.cut_surface import SurfaceStore
+from tangere.soft.incremental.cpu.face_update import FaceRoom
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
@@ -23,8 +26,10 @@ wp.set_module_options(SOUND | {"max_unroll": 1})
 _LONGEST = wp.constant(256)
 #: Weights may be negative by this much where a point lies between two tetrahedra.
 _ROUNDING = wp.constant(wp.float64(1.0e-9))
-#: What was found of a point: a tetrahedron, nothing near it, or nothing, though it is far from the surface.
-INSIDE, BESIDE, UNSURE = (wp.constant(k) for k in range(3))
+#: Codes of boxes beyond this are of what is nowhere.
+_LARGEST_CODE = wp.constant(0x3FBFFFFF)
+#: What was found of a point: a tetrahedron, nothing near it, nothing, though it is inside the body, and nothing yet.
+INSIDE, BESIDE, UNSURE, LOST = (wp.constant(k) for k in range(4))
 
 
 @wp.func
@@ -76,22 +81,133 @@ def walk(c: ComplexArrays, row_of: wp.array[int], x: wp.array[wp.vec3d], begin: 
 
 
 @wp.func
-def nearest_name(
-    c: ComplexArrays, s: SurfaceStore, row_of: wp.array[int], x: wp.array[wp.vec3d], part: int, point: wp.vec3d
+def number_of(code: int) -> wp.float64:
+    """The number, in the frame of boxes, that `code_below` has made a code of, or one that is a little less."""
+    if code < 0:
+        return -wp.float64(wp.cast(2 * wp.min(-code, _LARGEST_CODE), wp.float32))
+    return wp.float64(wp.cast(2 * wp.min(code, _LARGEST_CODE), wp.float32))
+
+
+@wp.func
+def shortest_to(box: MovingBox, p: wp.vec3d) -> wp.float64:
+    """What is in a box is at least so far away from a point, squared; both in the frame of boxes."""
+    total = wp.float64(0.0)
+    for k in range(3):
+        below = number_of(wp.min(box[k], box[6 + k])) - p[k]
+        above = p[k] + number_of(wp.min(box[3 + k], box[9 + k]))
+        away = wp.max(wp.float64(0.0), wp.max(below, above))
+        total += away * away
+    return total
+
+
+@wp.func
+def nearest_corner(
+    r: FaceRoom,
+    tree: TreeArrays,
+    nodes: wp.array[MovingBox],
+    here: wp.array[wp.vec3d],
+    body: int,
+    point: wp.vec3d,
+    origin: wp.vec3d,
+    scale: wp.float64,
+    hint: int,
 ) -> int:
-    """The surface vertex of a part that is nearest."""
-    found = int(-1)
+    """The corner 3 f + k of a face of a body that is nearest; of several as near the first vertex. -1: it has none.
+
+    `hint`: one that may be near, or -1.
+    """
+    found = int(hint)
     best = wp.float64(1.0e300)
-    for name in range(s.numbers[VERTICES]):
-        dof = s.store[s.dofs + name]
-        if dof >= 0:
-            way = x[row_of[dof]] - point
-            length = wp.dot(way, way)
-            if length < best:
-                if c.part[s.store[s.owners + s.store[s.places + name] / 3] >> 2] == part:
-                    best = length
-                    found = name
+    if hint >= 0:
+        way = here[r.faces[hint]] - point
+        best = wp.dot(way, way)
+    framed = scale * (point - origin)
+    node = int(0)
+    while node < tree.skip.shape[0]:
+        # A little less than that: boxes, and the point among them, are rounded.
+        if wp.float64(1.0 - 1.0e-9) * shortest_to(nodes[node], framed) > scale * scale * best:
+            node = tree.skip[node]
+        elif tree.cluster[node] < 0:
+            node += 1
+        else:
+            for j in range(tree.first[node], tree.last[node] + 1):
+                f = tree.order[j]
+                for k in range(3):
+                    v = r.faces[3 * f + k]
+                    way = here[v] - point
+                    length = wp.dot(way, way)
+                    if length <= best and r.body[v] == body:
+                        if length < best or v < r.faces[wp.max(found, 0)]:
+                            best = length
+                            found = 3 * f + k
+            node = tree.skip[node]
     return found
+
+
+@wp.func
+def is_crossed(a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, p: wp.vec3d) -> bool:
+    """Whether a ray from p along the first axis crosses a face; of faces side by side it crosses one."""
+    crossed = bool(False)
+    for k in range(3):
+        u = a
+        v = b
+        if k == 1:
+            u = b
+            v = c
+        if k == 2:
+            u = c
+            v = a
+        if (u[2] > p[2]) != (v[2] > p[2]):
+            if u[2] > v[2]:  # the same way for both faces at an edge
+                w = u
+                u = v
+                v = w
+            if (u[1] - p[1]) * (v[2] - p[2]) - (v[1] - p[1]) * (u[2] - p[2]) > wp.float64(0.0):
+                crossed = not crossed
+    if not crossed:
+        return False
+    normal = wp.cross(b - a, c - a)
+    height = wp.dot(normal, a - p)
+    return (height > wp.float64(0.0)) == (normal[0] > wp.float64(0.0))
+
+
+@wp.func
+def is_enclosed(
+    r: FaceRoom,
+    tree: TreeArrays,
+    nodes: wp.array[MovingBox],
+    here: wp.array[wp.vec3d],
+    body: int,
+    point: wp.vec3d,
+    origin: wp.vec3d,
+    scale: wp.float64,
+) -> bool:
+    """Whether a point far from a body's surface is inside: a ray from there crosses it an odd number of times."""
+    inside = bool(False)
+    framed = scale * (point - origin)
+    node = int(0)
+    while node < tree.skip.shape[0]:
+        box = nodes[node]
+        missed = -number_of(wp.min(box[3], box[9])) < framed[0]
+        for k in range(1, 3):
+            if (
+                number_of(wp.min(box[k], box[6 + k])) > framed[k]
+                or -number_of(wp.min(box[3 + k], box[9 + k])) < framed[k]
+            ):
+                missed = True
+        if missed:
+            node = tree.skip[node]
+        elif tree.cluster[node] < 0:
+            node += 1
+        else:
+            for j in range(tree.first[node], tree.last[node] + 1):
+                f = tree.order[j]
+                if r.body[r.faces[3 * f]] == body:
+                    a = here[r.faces[3 * f]]
+                    if is_crossed(a, here[r.faces[3 * f + 1]], here[r.faces[3 * f + 2]], point):
+                        inside = not inside
+            node = tree.skip[node]
+    return inside
 
 
 @wp.func
@@ -126,12 +242,13 @@ def turn_at(c: ComplexArrays, row_of: wp.array[int], x: wp.array[wp.vec3d], firs
     return turn
 
 
-@wp.kernel
-def find_at_rest(
-    first: int,
-    counts: wp.array[int],
+@wp.func
+def find_beside(
+    i: int,
+    near: int,
+    anchor: int,
+    part: int,
     c: ComplexArrays,
-    s: SurfaceStore,
     tree: wp.uint64,
     edge: wp.float64,
     row_of: wp.array[int],
@@ -141,19 +258,73 @@ def find_at_rest(
     rest: wp.array[wp.vec3d],
     kinds: wp.array[int],
 ):
-    """So many points in a part (one thread); `seeds`: a tetrahedron near each, or -1, and then the one that has it, or
-    one where the body ends near it."""
+    """A point as seen from a vertex: the tetrahedron there that has it, or BESIDE; UNSURE where that is far away."""
+    point = points[i]
+    away = point - x[row_of[anchor]]
+    guess = c.rest[anchor] + wp.transpose(turn_at(c, row_of, x, near, anchor)) * away
+    t = int(-1)
+    best = -_ROUNDING
+    reach = wp.float64(1.5) * edge
+    lower = wp.vec3(float(guess[0] - reach), float(guess[1] - reach), float(guess[2] - reach))
+    upper = wp.vec3(float(guess[0] + reach), float(guess[1] + reach), float(guess[2] + reach))
+    query = wp.bvh_query_aabb(tree, lower, upper)
+    ancestor = int(0)
+    while wp.bvh_query_next(query, ancestor):
+        at = int(ancestor)
+        while at >= 0:
+            if c.part[at] == part:
+                inside = least(weights_now(c, row_of, x, at, point))
+                if inside >= best:
+                    best = inside
+                    t = at
+            at = c.next[at]
+    if t >= 0:
+        kinds[i] = INSIDE
+        rest[i] = at_rest(c, t, weights_now(c, row_of, x, t, point))
+        seeds[i] = t
+    else:
+        rest[i] = guess
+        seeds[i] = near
+        kinds[i] = BESIDE
+        if wp.length(away) > wp.float64(2.0) * edge:
+            kinds[i] = UNSURE
+
+
+@wp.kernel
+def find_at_rest(
+    first: int,
+    counts: wp.array[int],
+    c: ComplexArrays,
+    tree: wp.uint64,
+    edge: wp.float64,
+    row_of: wp.array[int],
+    x: wp.array[wp.vec3d],
+    points: wp.array[wp.vec3d],
+    seeds: wp.array[int],
+    rest: wp.array[wp.vec3d],
+    kinds: wp.array[int],
+):
+    """So many points in a part (one thread).
+
+    Args:
+        counts: the points, the part, and, as an answer, how many of them are LOST.
+        seeds: a tetrahedron near each, or -1, and then the one that has it, or one where the body ends near it.
+    """
     part = counts[1]
+    counts[2] = 0
     for i in range(counts[0]):
         point = points[i]
-        t = int(-1)
-        anchor = int(-1)
-        near = int(-1)
+        kinds[i] = LOST
         if seeds[i] >= 0:
             if c.part[seeds[i]] == part:
                 t = walk(c, row_of, x, seeds[i], point)
-                if t < 0:  # one of the corners where the way left the body, if it is near
+                if t >= 0:
+                    kinds[i] = INSIDE
+                    rest[i] = at_rest(c, t, weights_now(c, row_of, x, t, point))
+                    seeds[i] = t
+                else:  # one of the corners where the way left the body, if it is near
                     near = (-1 - t) >> 2
+                    anchor = int(-1)
                     best = edge * edge
                     for k in range(4):
                         if k != ((-1 - t) & 3):
@@ -161,37 +332,56 @@ def find_at_rest(
                             if wp.dot(way, way) < best:
                                 best = wp.dot(way, way)
                                 anchor = c.corners[near][k]
-                    t = -1
-        kinds[i] = INSIDE
-        if t < 0:
-            kinds[i] = BESIDE
-            if anchor < 0:
-                name = nearest_name(c, s, row_of, x, part, point)
-                anchor = s.store[s.dofs + name]
-                near = s.store[s.owners + s.store[s.places + name] / 3] >> 2
-            away = point - x[row_of[anchor]]
-            guess = c.rest[anchor] + wp.transpose(turn_at(c, row_of, x, near, anchor)) * away
-            best = -_ROUNDING
-            reach = wp.float64(1.5) * edge
-            lower = wp.vec3(float(guess[0] - reach), float(guess[1] - reach), float(guess[2] - reach))
-            upper = wp.vec3(float(guess[0] + reach), float(guess[1] + reach), float(guess[2] + reach))
-            query = wp.bvh_query_aabb(tree, lower, upper)
-            ancestor = int(0)
-            while wp.bvh_query_next(query, ancestor):
-                at = int(ancestor)
-                while at >= 0:
-                    if c.part[at] == part:
-                        inside = least(weights_now(c, row_of, x, at, point))
-                        if inside >= best:
-                            best = inside
-                            t = at
-                    at = c.next[at]
-            seeds[i] = near
-            if t < 0:
-                rest[i] = guess
-                if wp.length(away) > wp.float64(2.0) * edge:
-                    kinds[i] = UNSURE
-        if t >= 0:
-            kinds[i] = INSIDE
-            rest[i] = at_rest(c, t, weights_now(c, row_of, x, t, point))
-            seeds[i] = t
+                    if anchor >= 0:
+                        find_beside(i, near, anchor, part, c, tree, edge, row_of, x, points, seeds, rest, kinds)
+        if kinds[i] == LOST:
+            counts[2] = counts[2] + 1
+
+
+@wp.kernel
+def find_lost(
+    first: int,
+    counts: wp.array[int],
+    c: ComplexArrays,
+    s: SurfaceStore,
+    r: FaceRoom,
+    surface_tree: TreeArrays,
+    nodes: wp.array[MovingBox],
+    here: wp.array[wp.vec3d],
+    origin: wp.vec3d,
+    scale: wp.float64,
+    tree: wp.uint64,
+    edge: wp.float64,
+    row_of: wp.array[int],
+    x: wp.array[wp.vec3d],
+    points: wp.array[wp.vec3d],
+    seeds: wp.array[int],
+    rest: wp.array[wp.vec3d],
+    kinds: wp.array[int],
+):
+    """Those of the points that are LOST, from the nearest vertex of the surface (one thread).
+
+    Args:
+        here: surface vertices [m].
+        nodes: boxes of `surface_tree`, in a frame of this origin and scale.
+    """
+    part = counts[1]
+    body = r.parts[part][0]
+    corner = int(-1)
+    for i in range(counts[0]):
+        if kinds[i] == LOST:
+            kinds[i] = UNSURE
+            corner = nearest_corner(r, surface_tree, nodes, here, body, points[i], origin, scale, corner)
+            if corner >= 0:
+                slot = r.slot_of[corner / 3]
+                near = s.store[s.owners + slot] >> 2
+                row = r.faces[corner]
+                anchor = int(-1)
+                for j in range(3):
+                    name = s.store[s.corners + 3 * slot + j]
+                    if r.vertex_row[name] == row:
+                        anchor = s.store[s.dofs + name]
+                find_beside(i, near, anchor, part, c, tree, edge, row_of, x, points, seeds, rest, kinds)
+                if kinds[i] == UNSURE:
+                    if not is_enclosed(r, surface_tree, nodes, here, body, points[i], origin, scale):
+                        kinds[i] = BESIDE
