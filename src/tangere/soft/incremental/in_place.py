@@ -52,7 +52,8 @@ class InPlaceUpdate:
         self._here, self._boxes = mirror.of(pipeline.surface_end), None
         if mirror.apart:
             self._boxes = HostBoxes(mirror, patches.tree, pipeline.surface_end, patches.frame)
-        self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies}
+        known = [own for own in bodies if own.given.material is None]
+        self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in known}
         self._graphs = PhaseGraphs(device)
         self._graphs.ready = True  # a step, and boxes that were fitted, have loaded all kernels
         self._looks = -1  # of the initial contacts, that the host has seen
