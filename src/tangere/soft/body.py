@@ -30,7 +30,11 @@ class Body:
     Args:
         shape: a solid of tetrahedra, or a mesh that is a thin sheet; its vertices are the degrees of freedom. Sheets
             bend towards flat, whatever shape they are given: a thick and stiff one that is not flat is not at rest.
-        surface: what touches others, moved along with a solid; None means the surface of the shape itself.
+        surface: what touches others, moved along with a solid; None means the surface of the shape itself, or of the
+            material.
+        material: finer tetrahedra that a solid is made of and that a blade cuts, as `TetMesh.fill` makes them of a fine
+            surface; each is in one of the shape, near its middle, and each of the shape has some. Mass and stiffness of
+            the shape's are those of the material in them.
         youngs_modulus: [Pa].
         poisson: Poisson's ratio, 0 to 0.49; near 0.5 the solver needs many sweeps.
         density: [kg/m^3]; None means 1000 for a solid, as water, and what `areal_density` says for a sheet.
@@ -66,14 +70,18 @@ class Body:
     cuttable: bool = False
     snap: float = 0.2
     kerf: float | None = None
+    material: TetMesh | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, TetMesh | Mesh):
             raise InputError(f"Body: a shape is a TetMesh or a Mesh, not a {type(self.shape).__name__}")
         if self.name is None:
             object.__setattr__(self, "name", self.shape.name)
+        if self.material is not None:
+            self._check_material()
         if self.surface is None:
-            object.__setattr__(self, "surface", self.shape.surface if self.is_solid else self.shape)
+            inner = self.material or self.shape
+            object.__setattr__(self, "surface", inner.surface if isinstance(inner, TetMesh) else inner)
         elif not self.is_solid:
             raise InputError(f"Body {self.name!r}: a sheet is its own surface; only a solid can carry another one")
         check_kind(self.surface, Mesh, f"Body {self.name!r}: surface")
@@ -117,12 +125,32 @@ class Body:
     def vertex_mass(self) -> np.ndarray:
         """(n,) mass of each vertex of the shape [kg]: its share of the elements around it."""
         if self.is_solid:
-            elements, size = self.shape.tets, self.shape.volumes
+            elements, size = self.shape.tets, self.shape.volumes * self.fractions
         else:
             elements, size = self.shape.faces, self.shape.face_areas * self.thickness
         corners = elements.shape[1]
         share = np.repeat(self.density * size / corners, corners)
         return np.bincount(elements.ravel(), share, len(self.shape.vertices))
+
+    @cached_property
+    def homes(self) -> np.ndarray:
+        """(n,) the tetrahedron of the shape that each one of the material is in."""
+        assert isinstance(self.shape, TetMesh)
+        assert self.material is not None
+        middles = self.material.vertices[self.material.tets].mean(axis=1)
+        corners = np.concatenate([np.sort(self.shape.tets, axis=1), np.sort(self.shape.weights_at(middles)[0], axis=1)])
+        _, name = np.unique(corners, axis=0, return_inverse=True)
+        number, count = np.zeros(len(corners), np.int64), len(self.shape.tets)
+        number[name.ravel()[:count]] = np.arange(count)
+        return number[name.ravel()[count:]]
+
+    @cached_property
+    def fractions(self) -> np.ndarray:
+        """(m,) which part of each tetrahedron of the shape there is material in."""
+        assert isinstance(self.shape, TetMesh)
+        if self.material is None:
+            return np.ones(len(self.shape.tets))
+        return np.bincount(self.homes, self.material.volumes, len(self.shape.tets)) / self.shape.volumes
 
     @cached_property
     def carriers(self) -> tuple[np.ndarray, np.ndarray]:
@@ -161,18 +189,22 @@ class Body:
         fixed: np.ndarray,
         walls: tuple[np.ndarray, np.ndarray],
         name: str | None = None,
+        material: tuple[TetMesh, np.ndarray] | None = None,
     ) -> Body:
         """A body of the same material in another shape: what a cut leaves of it.
 
         Args:
             carriers: of its surface vertices, see `carriers`.
             walls: which of its surface vertices, and of its triangles, a blade has opened.
+            material: the finer tetrahedra that it is made of, and `fractions`.
         """
         made = object.__new__(Body)
         made.__dict__.update({key: self.__dict__[key] for key in self.__dataclass_fields__})
         velocity = np.zeros((len(shape.vertices), 3))
         made.__dict__.update(shape=shape, surface=surface, fixed=fixed, velocity=velocity, name=name or self.name)
         made.__dict__.update(carriers=carriers, wall_vertices=walls[0], wall_faces=walls[1])
+        if material is not None:
+            made.__dict__.update(material=material[0], fractions=material[1])
         made.__dict__.update(mass_per_area=self.mass_per_area, origin=self.origin)
         return made
 
@@ -190,6 +222,19 @@ class Body:
         edge = edge if edge < 2.0 * short else short
         return int(np.ceil(5.5 * dt * np.sqrt(self.youngs_modulus / self.density) / edge))
 
+    def _check_material(self) -> None:
+        """Whether the shape can carry it."""
+        check_kind(self.material, TetMesh, f"Body {self.name!r}: material")
+        if not self.is_solid:
+            raise InputError(f"Body {self.name!r}: only a solid can be made of finer tetrahedra, not a sheet")
+        if self.surface is not None:
+            raise InputError(f"Body {self.name!r}: material has a surface of its own; leave out the other one")
+        empty = np.flatnonzero(self.fractions <= 0.0)
+        if len(empty):
+            raise InputError(
+                f"Body {self.name!r}: tetrahedron {empty[0]} of the shape has no material in it; leave it out"
+            )
+
     def _check_cutting(self) -> None:
         """Whether it can be cut, if it should."""
         if not isinstance(self.cuttable, bool | np.bool_):
@@ -198,9 +243,10 @@ class Body:
             raise InputError(f"Body {self.name!r}: snap must be between 0 and 0.4, not {self.snap!r}")
         if self.kerf is not None:
             positive(self.kerf, f"Body {self.name!r}: kerf")
-        if self.cuttable and self.is_solid and self.surface is not self.shape.surface:
+        if self.cuttable and self.is_solid and self.material is None and self.surface is not self.shape.surface:
             raise InputError(
-                f"Body {self.name!r}: a solid that carries another surface cannot be cut; leave out the surface"
+                f"Body {self.name!r}: a solid that carries another surface cannot be cut; leave out the surface, or say"
+                " material=TetMesh.fill(surface) in its place"
             )
         if self.cuttable and self.is_obstacle:
             raise InputError(f"Body {self.name!r}: nothing of it can move, so it cannot be cut")

@@ -102,7 +102,7 @@ def kerf_of(body: Body, distance: float) -> float:
     """The width of a cut through a body at a contact distance [m]: as given, or one that its elements have room for."""
     if body.kerf is not None:
         return body.kerf
-    shape = body.shape
+    shape = body.material or body.shape
     least = float(altitudes(shape.vertices, shape.tets if isinstance(shape, TetMesh) else shape.faces).min())
     kerf = KERF_PART * distance
     return min(kerf, KERF_PART_OF_ALTITUDE * least) if least > 0.0 else kerf

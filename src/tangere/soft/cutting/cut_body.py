@@ -138,7 +138,7 @@ class CutBody:
     """
 
     def __init__(self, number: int, body: Body, kerf: float) -> None:
-        shape = body.shape
+        shape = body.material or body.shape
         self.given, self.kerf = body, kerf
         simplices = shape.tets if isinstance(shape, TetMesh) else shape.faces
         self.complex = SimplicialComplex(shape.vertices, simplices, snap=body.snap)
@@ -255,6 +255,17 @@ class CutBody:
             grown[m] = (1.0 - s) * grown[p] + s * grown[q]
         return grown
 
+    def carried_over(self, changes: list[ComplexChange], *columns: np.ndarray) -> list[np.ndarray]:
+        """What the dofs carry (n, …) after changes."""
+        found = list(columns)
+        for change in changes:
+            found = [self.blended(change, values) for values in found]
+        return found
+
+    def world(self, values: np.ndarray) -> np.ndarray:
+        """(v, …) what the vertices of the complex carry, from what dofs carry (n, …)."""
+        return values
+
     @property
     def fixed(self) -> np.ndarray:
         """(v,) bool: which vertices are fixed."""
@@ -270,11 +281,14 @@ class CutBody:
             _blend_fixed(self._fixed, change, count)
             self._fixed_count = end
 
-    def fixed_after(self, change: ComplexChange, fixed: np.ndarray) -> np.ndarray:
-        """(v,) bool: which vertices are fixed after a change."""
-        grown = np.concatenate([fixed, np.zeros(change.vertices - len(fixed), bool)])
-        _blend_fixed(grown, change, len(fixed))
-        return grown
+    def fixed_after(self, changes: list[ComplexChange]) -> np.ndarray:
+        """(n,) bool: which dofs are fixed after changes."""
+        fixed = self.fixed
+        for change in changes:
+            grown = np.concatenate([fixed, np.zeros(change.vertices - len(fixed), bool)])
+            _blend_fixed(grown, change, len(fixed))
+            fixed = grown
+        return fixed
 
     def opened_area(self, change: ComplexChange) -> float:
         """Of the walls, one side of each, at rest [m^2]; of a sheet their length times its thickness."""

@@ -20,6 +20,7 @@ from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 from tangere.soft.cut_engine import CutEvent, enter_cut_engine, kerf_of
 from tangere.soft.cutting.blade_edge import BladeEdge
+from tangere.soft.cutting.carried_body import CarriedCutBody
 from tangere.soft.cutting.connected_parts import FoundPart
 from tangere.soft.cutting.cut_body import CutBody
 from tangere.soft.cutting.rest_map import to_rest
@@ -40,10 +41,16 @@ class Cuts:
         self._pipeline, self.events = pipeline, list[CutEvent]()
         distance = pipeline.options.distance
         self.bodies = [
-            CutBody(number, body, kerf_of(body, distance))
+            (CutBody if body.material is None else CarriedCutBody)(number, body, kerf_of(body, distance))
             for number, body in enumerate(pipeline.assembly.bodies)
             if body.cuttable
         ]
+        for own in self.bodies:
+            if own.given.material is not None and blades:
+                raise InputError(
+                    f"Body {own.given.name!r}: the edge of a Blade holds on to dofs, and cannot cut material that they"
+                    " carry; Simulation.cut does, or let the material be the shape"
+                )
         edge = min(own.complex.edge for own in self.bodies)
         self.blades = [BladeEdge(pipeline, number, blade, edge) for number, blade in blades.items()]
         for number in blades:  # its flanks are felt where they are
@@ -164,11 +171,11 @@ class Cuts:
             found = update.at_rest(own, part, points, near)
             if found is not None:
                 return found
-        rest = to_rest(points, self._rows(own, "x"), own.complex.rest, own.simplices_of(part))
+        rest = to_rest(points, own.world(self._rows(own, "x")), own.complex.rest, own.simplices_of(part))
         return rest, np.full(len(points), -1)
 
     def _rows(self, own: CutBody, name: str) -> np.ndarray:
-        """What the vertices of a body carry now, as its complex counts them."""
+        """What the dofs of a body carry now, as it counts them."""
         assembly = self._pipeline.assembly
         return getattr(assembly.dofs, name).numpy()[own.dofs.rows(assembly.dof_base)]
 
@@ -253,20 +260,18 @@ class Cuts:
         x, v = self._rows(own, "x"), self._rows(own, "v")
         sources = own.vertices.rows(assembly.vertex_base)
         limits = np.where(sources >= 0, pipeline.initial_contacts.limits.numpy()[sources], np.inf)
-        by_dof = np.full(len(x), np.inf)
-        np.minimum.at(by_dof, own.surface_dofs[: len(limits)], limits)
+        x, v = own.carried_over(changes, x, v)
+        by_vertex = np.full(changes[0].vertices - changes[0].new_vertices if changes else own.complex.counts[1], np.inf)
+        np.minimum.at(by_vertex, own.surface_dofs[: len(limits)], limits)
         for change in changes:
-            x, v = own.blended(change, x), own.blended(change, v)
-            by_dof = _least_blended(change, by_dof)
-        _check_inside_out(own, changes, x)
-        known = np.minimum(by_dof[own.surface_dofs], pipeline.options.distance)
+            by_vertex = _least_blended(change, by_vertex)
+        _check_inside_out(own, changes, own.world(x))
+        known = np.minimum(by_vertex[own.surface_dofs], pipeline.options.distance)
         known[: len(limits)] = limits
         sources = np.concatenate([sources, np.full(len(known) - len(sources), -1)])
         opened = np.zeros(len(known), bool)
         opened[own.opened_vertices(changes)] = True
-        fixed = own.fixed
-        for change in changes:
-            fixed = own.fixed_after(change, fixed)
+        fixed = own.fixed_after(changes)
         tries = [(inset, everywhere) for everywhere in (False, True) for inset in INSETS]
         for inset, everywhere in tries:
             own.set_insets(inset, everywhere=everywhere)

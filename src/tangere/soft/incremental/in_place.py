@@ -55,7 +55,8 @@ class InPlaceUpdate:
         fitted = patches.moving_boxes.nodes if self._boxes is None else self._boxes.nodes
         frame = wp.vec3d(*patches.frame.origin), patches.frame.scale
         self._surfaces = FittedSurfaces([self._shared.tree.arrays, fitted, self._here, *frame], self._fit_surfaces)
-        self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in bodies}
+        known = [own for own in bodies if own.given.material is None]
+        self._bodies = {id(own): self._prepared(BodyRoom(self._shared, pipeline, own)) for own in known}
         self._graphs = PhaseGraphs(device)
         self._graphs.ready = True  # a step, and boxes that were fitted, have loaded all kernels
         self._looks = -1  # of the initial contacts, that the host has seen

@@ -291,8 +291,8 @@ def inertia_per_mass(body: int, whole: WholeBodies, per_dt2: wp.float64, dt: wp.
 
 
 def _spare_room(body: Body) -> tuple[int, int]:
-    """Dofs and surface vertices that cuts may add to a body before it is laid out anew."""
-    if not body.cuttable:
+    """Dofs and surface vertices that cuts may add to a body before it is laid out anew; none to one with material."""
+    if not body.cuttable or body.material is not None:
         return 0, 0
     return len(body.shape.vertices) // 4 + 64, len(body.surface.vertices) // 4 + 128
 

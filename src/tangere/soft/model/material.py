@@ -76,7 +76,7 @@ def _tet_matrix(solid: TetMesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.
     corners = solid.vertices[solid.tets]
     inverse = np.linalg.inv(np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2))
     gradients = np.concatenate([-inverse.sum(axis=1, keepdims=True), inverse], axis=1)
-    return _stiffness(solid.tets, gradients, lame_moduli(body)[0] * solid.volumes)
+    return _stiffness(solid.tets, gradients, lame_moduli(body)[0] * solid.volumes * body.fractions)
 
 
 def _sheet_matrix(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -122,7 +122,8 @@ def _bending_matrix(mesh: Mesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.
 def _tet_elements(solid: TetMesh, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     mu, lam = lame_moduli(body)
     laws = np.stack(
-        [lam * solid.volumes, 1.0 / (6.0 * solid.volumes), np.full(len(solid.tets), 1.0 + mu / lam)], axis=1
+        [lam * solid.volumes * body.fractions, 1.0 / (6.0 * solid.volumes), np.full(len(solid.tets), 1.0 + mu / lam)],
+        axis=1,
     )
     return solid.tets.ravel(), solid.tets[:, _OPPOSITE].reshape(-1, 3), np.repeat(laws, 4, axis=0)
 
