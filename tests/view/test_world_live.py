@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from oracles.helpers.browser import pixels, until
-from tangere.dynamics import Body, World
+from tangere.dynamics import Body, World, force_arrows
 from tangere.runtime import InputError
 from tangere.shape import generate
 from tangere.view import ReplayViewer, WorldViewer
@@ -52,6 +52,20 @@ def test_the_page_follows_the_world_and_tells_its_contacts(viewer):
     viewer._shown.value = False
     viewer.show()
     assert "forces" not in viewer._drawn
+
+
+def test_arrows_change_on_the_page_and_are_never_taken_away_while_forces_act(viewer):
+    viewer.run(20)
+    arrows = viewer._drawn["forces"]
+    kept = []
+    for k in range(30):
+        viewer.simulation.push("box", force=[10.0 * k, 0.0, 0.0])
+        viewer.run(1)
+        kept.append(viewer._drawn["forces"] is arrows)
+        shown = force_arrows(viewer.simulation)
+        np.testing.assert_array_equal(viewer._drawn["forces"].vertices, shown.mesh.vertices.astype(np.float32))
+        arrows = viewer._drawn["forces"]
+    assert all(kept[-10:])  # of as many contacts as before
 
 
 def test_a_part_that_is_held_is_pulled_along_until_it_is_let_go_and_everything_can_begin_again(viewer):

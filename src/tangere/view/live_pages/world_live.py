@@ -31,6 +31,7 @@ class WorldViewer(SimulationViewer):
         self._start = world.checkpoint()
         self._hand: Any = None
         self._taken: tuple[int, np.ndarray] | None = None
+        self._arrows: np.ndarray | None = None  #: vertices of the arrows on the page
         super().__init__(world, scene, host=host, port=port)
         self._see_through()
         for number, body in enumerate(world.bodies):
@@ -134,14 +135,18 @@ class WorldViewer(SimulationViewer):
         self.hold(body, first_on_ray(mesh.vertices[mesh.faces], origin, direction))
 
     def _draw_forces(self) -> None:
-        if "forces" in self._drawn:
-            self._drawn.pop("forces").remove()
+        """Arrows that are others than those on the page take their place there: what is removed and added flickers."""
         drawn = force_arrows(self.simulation) if self._shown.value else None
-        if drawn is not None:
+        points = None if drawn is None else drawn.mesh.vertices.astype(np.float32)
+        before, self._arrows = self._arrows, points
+        if drawn is None or points is None:
+            if before is not None:
+                self._drawn.pop("forces").remove()
+        elif before is None or before.shape != points.shape:
             colour = tuple(round(255 * c) for c in drawn.colour)
-            self._drawn["forces"] = self.server.scene.add_mesh_simple(
-                "/forces", drawn.mesh.vertices.astype(np.float32), drawn.mesh.faces, color=colour
-            )
+            self._drawn["forces"] = self.server.scene.add_mesh_simple("/forces", points, drawn.mesh.faces, color=colour)
+        elif not np.array_equal(before, points):
+            self._drawn["forces"].vertices = points
 
 
 def first_on_ray(triangles: np.ndarray, origin: np.ndarray, direction: np.ndarray) -> np.ndarray:
