@@ -154,9 +154,11 @@ class PairContacts:
 
     def _alike(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, Analytic, Analytic | Mesh]]:
         """Rows of the pairs that one question can be about, and the shapes of their bodies."""
-        kinds = self._batch[pairs]
-        for one, other in np.unique(kinds, axis=0).tolist() if len(pairs) else ():
-            chosen = np.flatnonzero((kinds == [one, other]).all(axis=1))
+        kinds, count = self._batch[pairs], len(self._shapes)
+        codes = kinds[:, 0].astype(np.int64) * count + kinds[:, 1]
+        for code in np.unique(codes).tolist():
+            one, other = divmod(code, count)
+            chosen = np.flatnonzero(codes == code)
             a, b = self._place[pairs[chosen]].T
             first, second = self._shapes[one], self._shapes[other]
             assert isinstance(first, Analytic)
