@@ -244,3 +244,9 @@ def test_what_cannot_be_recorded_or_resumed_is_told(recorded, tmp_path):
     with pytest.raises(InputError, match="no such file"):
         Recording.load(tmp_path / "none.npz")
     assert tg.dynamics.Recording is Recording
+
+
+@pytest.mark.parametrize("frame", [FRAMES + 1, -FRAMES - 2, 1.5, "last", None])
+def test_a_frame_that_is_not_there_is_told(recorded, frame):
+    with pytest.raises(InputError, match="there is no frame"):
+        recorded.world(frame, device="cpu")

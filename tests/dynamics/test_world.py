@@ -413,6 +413,16 @@ def test_a_world_without_inertia_goes_as_it_is_pushed():
         (lambda: Body(BOX, material=5), "material is a name"),
         (lambda: world_of(Body(BOX)).resume(cast(Any, 5)), "a checkpoint is a dictionary"),
         (lambda: world_of(Body(BOX)).resume({}), "the checkpoint has no 'position'"),
+        (lambda: world_of(Body(BOX), separation=1e150), r"separation: 1e\+150 m is more than 1e\+15"),
+        (lambda: Body(tg.Mesh(1e37 * BOX.vertices, BOX.faces)), r"reaches 5e\+36 m from its origin, more than 1e\+15"),
+        (lambda: Body(tg.Mesh(1e-38 * BOX.vertices, BOX.faces), fixed=True), "less than 1e-36, the least it may"),
+        (lambda: Body(tg.Sphere(1e300)), r"'sphere' reaches 1e\+300 m from its origin"),
+        (lambda: Body(tg.Sphere(1e-100)), r"'sphere' reaches 1e-100 m from its origin"),
+        (lambda: Body(tg.Cylinder(1e-20, 1.0)), "'cylinder' is so thin that it has no surface"),
+        (lambda: Body(BOX, centre=[1e300, 0, 0]), r"centre is farther than 1e\+15 m"),
+        (lambda: World.load(cast(Any, None)), "a world is named by a path, not by a NoneType"),
+        (lambda: World.load("a.toml", meshes=cast(Any, 5)), "the folder of meshes is named by a path, not by a int"),
+        (lambda: world_of(Body(BOX)).save(cast(Any, 5)), "what a world is saved to is named by a path"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(make, told):
@@ -427,6 +437,9 @@ def test_bad_input_gets_one_clear_sentence(make, told):
         (lambda kept: {**kept, "velocity": kept["velocity"][:1]}, r"'velocity' has the shape \(1, 6\), not \(2, 6\)"),
         (lambda kept: {**kept, "load": "none"}, r"'load' has the shape \(\)"),
         (lambda kept: {name: kept[name] for name in kept if name != "count"}, "the checkpoint has no 'count'"),
+        (lambda kept: {**kept, "count": np.full(4, 99)}, "'count' or 'lost_time' is not what a world has counted"),
+        (lambda kept: {**kept, "count": -kept["count"] - 1}, "'count' or 'lost_time' is not what"),
+        (lambda kept: {**kept, "lost_time": np.array([np.nan])}, "'count' or 'lost_time' is not what"),
     ],
 )
 def test_a_checkpoint_that_does_not_fit_changes_nothing(spoil, told):

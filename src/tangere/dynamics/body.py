@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from tangere.dynamics.analytic.analytic_body import check_one, mass_of, surface_of
+from tangere.dynamics.joint import LARGEST
 from tangere.motion import as_poses
 from tangere.runtime import (
     Arrays,
@@ -35,6 +36,8 @@ from tangere.shape.mesh import MassProperties, Mesh
 DENSITY = 1000.0
 #: Thickness of a shell that does not say, as part of its size.
 SHELL_PART = 0.01
+#: A body reaches at least so far [m]: below that single precision, in which boxes are kept, ends.
+SMALLEST = 1e-36
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,6 +103,7 @@ class Body:
             self._take_ground(self.mesh)
         check_kind(self.mesh, Mesh, "Body: mesh")
         self._put("name", self.mesh.name if self.name is None else str(self.name))
+        self._check_reach(np.abs(self.mesh.vertices).max(), self._whose)
         self._put("pose", self._rigid_pose(np.eye(4) if self.pose is None else self.pose))
         for what in ("velocity", "spin", "force", "torque"):
             self._put(what, self._three(getattr(self, what), what))
@@ -177,9 +181,19 @@ class Body:
     def _put(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
+    @staticmethod
+    def _check_reach(length: float, whose: str) -> None:
+        """Raise where a body is too large to be told from others, or too small."""
+        if length > LARGEST:
+            raise InputError(f"{whose} reaches {length:g} m from its origin, more than {LARGEST:g}, the most it may")
+        if 0.0 < length < SMALLEST:
+            raise InputError(f"{whose} reaches {length:g} m from its origin, less than {SMALLEST:g}, the least it may")
+
     def _take_analytic(self, shape: Analytic) -> None:
         name = type(shape).__name__.lower() if self.name is None else str(self.name)
         check_one(shape, f"Body {name!r}")
+        lengths = np.append(shape.records["half"][0], shape.records["radius"][0])
+        self._check_reach(np.abs(lengths).max(), f"Body {name!r}")
         placed = to_numpy(shape.poses, f"Body {name!r}: pose")[0]
         if self.pose is None:
             self._put("pose", placed)
@@ -216,6 +230,8 @@ class Body:
             positive(self.density, f"{self._whose} moves: density")
         if self.thickness is not None:
             positive(self.thickness, f"{self._whose}: thickness")
+        if self.centre is not None and np.abs(self._three(self.centre, "centre")).max() > LARGEST:
+            raise InputError(f"{self._whose}: centre is farther than {LARGEST:g} m from its origin")
         if not self.size > 0.0:
             raise InputError(f"{self._whose}: its triangles are all in one point")
         found = self.mass_properties

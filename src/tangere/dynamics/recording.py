@@ -192,9 +192,10 @@ class Recording:
         return read_recorded(path, "a recorded run of a rigid world", FORMAT, [VERSION], _recording)
 
     def _frame(self, frame: int) -> int:
-        number = frame + len(self) if frame < 0 else frame
+        given = int(frame) if isinstance(frame, int | np.integer) else len(self)
+        number = given + len(self) if given < 0 else given
         if not 0 <= number < len(self):
-            raise InputError(f"there is no frame {frame!r}; there are {len(self)}, counted from 0")
+            raise InputError(f"there is no frame {described(frame)}; there are {len(self)}, counted from 0")
         return number
 
     def _scene_file(self) -> SceneFile:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from tangere.dynamics.body import Body
-from tangere.dynamics.joint import ROTATION
+from tangere.dynamics.joint import LARGEST, ROTATION
+from tangere.dynamics.stepping.options import SPLITS
 from tangere.dynamics.world_body import body_number
 from tangere.motion import Rest
 from tangere.query.intersection import intersects
-from tangere.runtime import InputError, described
+from tangere.runtime import InputError, described, positive
 
 #: The security distance chosen, as part of the median size of the bodies that move.
 SECURITY_PART = 2e-4
@@ -45,6 +46,14 @@ def chosen_separation(bodies: Sequence[Body]) -> float:
     """The security distance that fits the bodies."""
     sizes = [body.size for body in bodies if body.moves] or [body.size for body in bodies]
     return SECURITY_PART * float(np.median(sizes))
+
+
+def checked_separation(separation: Any) -> float:
+    """A security distance that is told."""
+    given = positive(separation, "separation")
+    if given > LARGEST:
+        raise InputError(f"separation: {given:g} m is more than {LARGEST:g}, the farthest that anything may be apart")
+    return given
 
 
 def chosen_sweeps(bodies: Sequence[Body]) -> int:
@@ -95,6 +104,10 @@ def checked_checkpoint(kept: Any, mine: Mapping[str, np.ndarray]) -> dict[str, n
             raise InputError(f"resume: {name!r} has the shape {given.shape}, not {own.shape}")
         if given.dtype.kind not in ("biuf" + own.dtype.kind) or (name in _OF_BODIES and not np.isfinite(given).all()):
             raise InputError(f"resume: {name!r} holds what is not a finite number")
+    counts, lost = arrays["count"], arrays["lost_time"]
+    fits = counts.shape == mine["count"].shape and lost.shape == mine["lost_time"].shape and np.isfinite(lost).all()
+    if not fits or (counts < 0).any() or counts[1] > SPLITS:
+        raise InputError("resume: 'count' or 'lost_time' is not what a world has counted")
     turned = arrays["rotation"]
     off = np.abs(turned @ turned.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
     strange = np.flatnonzero(~((off < ROTATION) & (np.linalg.det(turned) > 0.0)))

@@ -15,7 +15,7 @@ All arrays stay on one device. What each phase does is in `stepping.step`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,6 +38,7 @@ from tangere.dynamics.validation import (
     checked_bodies,
     checked_checkpoint,
     checked_pairs,
+    checked_separation,
     chosen_separation,
     chosen_sweeps,
     overlapping_pairs,
@@ -50,6 +51,7 @@ from tangere.runtime import (
     NonCopyable,
     choose_device,
     described,
+    file_path,
     not_negative,
     number,
     positive,
@@ -127,7 +129,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         options = WorldOptions(
             positive(dt, "dt"),
             three_numbers(gravity, "gravity"),
-            chosen if separation is None else positive(separation, "separation"),
+            chosen if separation is None else checked_separation(separation),
             chosen,
             chosen / SECURITY_PART,
             order,
@@ -182,7 +184,8 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
                 `fixtures`, or beside the file.
             options: in the place of what the file says; see `World`.
         """
-        file, folder = Path(fspath(path)), None if meshes is None else Path(fspath(meshes))
+        file = file_path(path, "a world")
+        folder = None if meshes is None else file_path(meshes, "the folder of meshes")
         if folder is not None and not folder.is_dir():
             raise InputError(f"meshes: there is no folder {str(folder)!r}")
         if file.suffix.lower() == ".npz":
@@ -198,7 +201,7 @@ class World(NonCopyable, instead="make another one of the same bodies, and give 
         `.npz` is a recording of one frame: it goes on with the same bits. Other ends of names are for other programs,
         as `Scene.save` writes them.
         """
-        file = Path(fspath(path))
+        file = file_path(path, "what a world is saved to")
         if file.suffix.lower() == ".toml":
             from tangere.dynamics.files.scene_toml import write_toml
 

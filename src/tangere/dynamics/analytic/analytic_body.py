@@ -39,9 +39,12 @@ def surface_of(shape: Analytic, name: str, offset: np.ndarray | None = None) -> 
         points = np.concatenate([top, top * [1.0, 1.0, -1.0]])
     else:
         points = record["half"] * shape.hull.corners
-    from scipy.spatial import ConvexHull
+    from scipy.spatial import ConvexHull, QhullError
 
-    hull = ConvexHull(points)
+    try:
+        hull = ConvexHull(points)
+    except QhullError as error:
+        raise InputError(f"Body {name!r} is so thin that it has no surface: {np.ptp(points, axis=0)} m") from error
     corners, triangles = np.unique(hull.simplices, return_inverse=True)
     faces, vertices = triangles.reshape(-1, 3), points[corners]
     turned = np.cross(vertices[faces[:, 1]] - vertices[faces[:, 0]], vertices[faces[:, 2]] - vertices[faces[:, 0]])

@@ -12,6 +12,8 @@ from tangere.dynamics.stepping.sleep import SLOW, SLOW_FALL
 #: much of it in a step; without gravity of what crosses so much. And what it may leave before it turns to a slower
 #: method, in these. At 1 m and 0.01 s it is 1e-7 m/s in both cases.
 TOLERANCE, LEAST_CROSSED, CROSSED, GOOD = 2e-8, 1e-3, 3e-2, 100.0
+#: Parts that a step, or a part of one, is split into where it cannot be made as a whole; how often.
+SPLIT, SPLITS = 4, 3
 #: Speeds are below this, so that nothing that is made of them overflows [m/s, rad/s].
 FASTEST = 1e25
 

@@ -39,7 +39,7 @@ from tangere.dynamics.stepping.events import NO_IMPACTS, WorldImpacts, all_impac
 from tangere.dynamics.stepping.free_motion import find_end, find_motion, move, predict
 from tangere.dynamics.stepping.gather import PairLimits, add_motion, find_reach
 from tangere.dynamics.stepping.jams import Jams
-from tangere.dynamics.stepping.options import FASTEST, GOOD, WorldOptions
+from tangere.dynamics.stepping.options import FASTEST, GOOD, SPLIT, SPLITS, WorldOptions
 from tangere.dynamics.stepping.report import StepTally
 from tangere.dynamics.stepping.sleep import Sleepers
 from tangere.dynamics.stepping.stalls import StalledMotors
@@ -60,8 +60,8 @@ RUPTURE = 2.3
 HELD, HELD_LARGE = 0.4, 0.9
 #: Times a step is solved again with what it hit.
 ROUNDS = 8
-#: Parts that a step, or a part of one, is split into where it still hits something after so many times; how often.
-SPLIT, SPLIT_ROUNDS, SPLITS = 4, 6, 3
+#: Times after which a step, or a part of one, that still hits something is split.
+SPLIT_ROUNDS = 6
 #: Times it is so without the interior point for what slides.
 QUICK_ROUNDS = 2
 #: Rounds of truncation after which whoever is hit stays where it is.
