@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tangere.soft.cutting.wall_inset import WallFacets, _by_vertex, _smallest_caps, inset_carriers
+from tangere.soft.contact.wall_inset import WallFacets, _by_vertex, _smallest_caps, inset_carriers
 
 
 def best_cosine(normals: np.ndarray) -> float:

@@ -58,7 +58,7 @@ class WallBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sides:
+class _WallSides:
     """The sides of cells of one square on which walls stand."""
 
     ends: np.ndarray  #: (k, 2) vertices of the ground, in the order in which the wall faces out
@@ -81,7 +81,7 @@ class GroundWalls:
         self._first = float(field.origin[0]), float(field.origin[1])
         self._last = self._first[0] + columns * field.spacing[0], self._first[1] + rows * field.spacing[1]
         self._kept: OrderedDict[tuple[int, int, int], WallBlock] = OrderedDict()
-        self._sides: dict[int, _Sides | None] = {}
+        self._sides: dict[int, _WallSides | None] = {}
         self._keeping = threading.Lock()
         self._squares: np.ndarray | None = None
         self._boxes: tuple[np.ndarray, np.ndarray] | None = None
@@ -181,13 +181,13 @@ class GroundWalls:
             self._squares = squares
         return self._squares
 
-    def _sides_of(self, square: int) -> _Sides | None:
+    def _sides_of(self, square: int) -> _WallSides | None:
         """Where walls stand in a square; kept."""
         if square not in self._sides:
             self._sides[square] = self._found_sides(square)
         return self._sides[square]
 
-    def _found_sides(self, square: int) -> _Sides | None:
+    def _found_sides(self, square: int) -> _WallSides | None:
         field = self._field
         row, column = (_SQUARE * place for place in divmod(square, (field.shape[1] + _SQUARE - 1) // _SQUARE))
         last_row, last_column = min(row + _SQUARE, field.shape[0]), min(column + _SQUARE, field.shape[1])
@@ -217,9 +217,9 @@ class GroundWalls:
         i, j = np.divmod(ends, wide)
         window = np.asarray(field.heights[row : last_row + 1, column : last_column + 1], np.float64)
         places = np.stack([j * field.spacing[0], i * field.spacing[1], window[i - row, j - column]], axis=-1)
-        return _Sides(ends, faces, places + np.array(field.origin))
+        return _WallSides(ends, faces, places + np.array(field.origin))
 
-    def _made(self, sides: _Sides, highest: float, lowest: float) -> WallBlock:
+    def _made(self, sides: _WallSides, highest: float, lowest: float) -> WallBlock:
         """The walls between two heights, or from the surface on down."""
         own, first, which = np.unique(sides.ends, return_index=True, return_inverse=True)
         tops = sides.tops.reshape(-1, 3)[first]

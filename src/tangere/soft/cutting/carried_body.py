@@ -22,9 +22,9 @@ from scipy.sparse.csgraph import connected_components
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh
 from tangere.soft.body import Body
+from tangere.soft.contact.wall_inset import inset_carriers
 from tangere.soft.cutting.cut_body import CutBody, Places
 from tangere.soft.cutting.simplicial_complex import ComplexChange
-from tangere.soft.cutting.wall_inset import inset_carriers
 
 
 class CarriedCutBody(CutBody):

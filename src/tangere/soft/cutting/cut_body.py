@@ -20,10 +20,10 @@ import numpy as np
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh
 from tangere.soft.body import Body
+from tangere.soft.contact.wall_inset import WallFacets, inset_carriers
 from tangere.soft.cutting.connected_parts import ConnectedParts, FoundPart
 from tangere.soft.cutting.cut_surface import CutSurface, SurfaceStore
 from tangere.soft.cutting.simplicial_complex import ComplexChange, SimplicialComplex
-from tangere.soft.cutting.wall_inset import WallFacets, inset_carriers
 
 #: Where points of the world are in the rest shape, from tetrahedra near them or None; and those that have them.
 AtRest = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, np.ndarray | None]]

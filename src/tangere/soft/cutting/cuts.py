@@ -18,6 +18,7 @@ import numpy as np
 from tangere.runtime import Arrays, InputError, TangereError, to_numpy
 from tangere.soft.blade import Blade
 from tangere.soft.body import Body
+from tangere.soft.contact.wall_inset import INSETS
 from tangere.soft.cut_engine import CutEvent, enter_cut_engine, kerf_of
 from tangere.soft.cutting.blade_edge import BladeEdge
 from tangere.soft.cutting.carried_body import CarriedCutBody
@@ -25,7 +26,6 @@ from tangere.soft.cutting.connected_parts import FoundPart
 from tangere.soft.cutting.cut_body import CutBody
 from tangere.soft.cutting.rest_map import to_rest
 from tangere.soft.cutting.simplicial_complex import ComplexChange
-from tangere.soft.cutting.wall_inset import INSETS
 from tangere.soft.incremental import InPlaceUpdate
 from tangere.soft.step import BodiesChange, StepPipeline
 

@@ -1,7 +1,7 @@
 """Where the surface is at rest after a cut: walls and rims inset, areas, sharp edges, traits.
 
 Question: what carries the vertices whose triangles were looked at, and what follows from where they are now?
-Method:   walls are inset as `cutting.wall_inset` does it, from the walls around each vertex alone; vertices at one
+Method:   walls are inset as `contact.wall_inset` does it, from the walls around each vertex alone; vertices at one
           place are known by a table of places. Then areas, sharp edges and traits of all faces at these vertices are
           found anew; sharp edges that are new go to the empty subtree of their tree.
 Sound:    all that is written is noted.
@@ -15,9 +15,7 @@ import warp as wp
 
 from tangere.runtime import SOUND
 from tangere.soft.contact.friction_memory import ROUNDING
-from tangere.soft.cutting.complex_arrays import ComplexArrays
-from tangere.soft.cutting.cut_surface import SurfaceStore, is_wall, name_at, simplex_behind, vertex_of
-from tangere.soft.cutting.wall_inset import (
+from tangere.soft.contact.wall_inset import (
     CANCELS,
     COARSE,
     DIVIDED,
@@ -29,6 +27,8 @@ from tangere.soft.cutting.wall_inset import (
     smallest_cap,
     turned_to_walls,
 )
+from tangere.soft.cutting.complex_arrays import ComplexArrays
+from tangere.soft.cutting.cut_surface import SurfaceStore, is_wall, name_at, simplex_behind, vertex_of
 from tangere.soft.incremental.cpu.face_update import FREE_EDGES, LOOSE_EDGES, TOUCHED, FaceRoom
 from tangere.soft.incremental.undo_log import FULL, NOTES, WriteLog, put, put_value, put_vector
 from tangere.soft.model.assembled_bodies import CLOSED, SHARP_COSINE, SMOOTH, STILL
