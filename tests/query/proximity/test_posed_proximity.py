@@ -517,3 +517,40 @@ def test_cuda_finds_what_the_cpu_finds(bodies, near, rng):
             assert np.allclose(getattr(found.contacts, column), getattr(expected.contacts, column), atol=1e-11)
         assert reduce(found, 1.0).rows.numpy().shape
         assert np.array_equal(reduce(found, 1.0).contacts.key, reduce(expected, 1.0).contacts.key)
+
+
+@pytest.mark.parametrize("yaw", [0.0, 1e-6, 1e-4])
+@pytest.mark.parametrize("ahead", [-1e-5, 1e-5])
+def test_pushes_beside_a_rim_are_across_the_face_whichever_way_the_nearest_points_lean(ahead, yaw):
+    """A cube with its front just ahead of the end of another one below, or just behind it."""
+    gap, pose = 1e-4, np.eye(4)
+    pose[:3, :3] = Rotation.from_euler("z", yaw).as_matrix()
+    pose[:3, 3] = 0.5 + ahead - 0.5, 0.0, 1.0 + gap
+    found = PosedProximity([generate.box((1, 1, 1)), generate.box((1, 3, 1))], device="cpu").at(
+        np.stack([pose, np.eye(4)]), [[0, 1]], 1.5 * gap
+    )
+    contacts = found.contacts
+    push = found.columns.push.numpy()[: found.count]
+    beside = np.abs(contacts.normal[:, 0]) > 0.05
+    assert (np.abs(contacts.point_b[:, 0] - 0.5) < 1e-3).any()
+    if yaw == 0.0:
+        assert beside.any()
+    np.testing.assert_allclose(push[beside], np.tile([0.0, 0.0, 1.0], (beside.sum(), 1)), atol=1.1e-4)
+    across = np.abs(contacts.normal[:, 2]) == 1.0
+    np.testing.assert_array_equal(push[across], contacts.normal[across])
+
+
+def test_a_push_is_the_normal_where_that_is_in_both_cones(rng):
+    """Between corners and edges that stick out towards each other nothing is to be led anywhere."""
+    box = generate.box((1, 1, 1))
+    near, seen = PosedProximity([box, box], tilt=0.0, device="cpu"), 0
+    for _ in range(200):
+        pose = np.eye(4)
+        pose[:3, :3] = Rotation.random(random_state=rng).as_matrix()
+        pose[:3, 3] = rng.normal(size=3)
+        pose[:3, 3] *= rng.uniform(1.0, 1.8) / np.linalg.norm(pose[:3, 3])
+        found = near.at(np.stack([pose, np.eye(4)]), [[0, 1]], 0.5)
+        if found.status[0] == 0 and found.count:
+            seen += int(np.sum(found.contacts.kind == 2))
+            np.testing.assert_allclose(found.columns.push.numpy()[: found.count], found.contacts.normal, atol=1e-8)
+    assert seen > 20

@@ -163,6 +163,7 @@ def _columns(found: Contacts, pair: np.ndarray, device: wp.Device) -> Any:
     columns: Any = PosedColumns()
     given = {name: getattr(found, name) for name in ("point_a", "point_b", "normal", "gap", "weights", "key")}
     # No feature of a curved body stays where it touches: no second-order terms.
+    given["push"] = found.normal
     given |= {"pair": pair, "kind": np.full(len(found), -1)}
     given |= dict.fromkeys(("feature_a", "feature_b"), np.full(len(found), -1))
     for name, variable in columns._cls.vars.items():

@@ -140,7 +140,7 @@ def make_rows_near_hits(
     c = chosen[k]
     j = found.pair[c]
     i = begin[0] + k
-    write_hit_row(i, pairs[j], times[j], found.point_a[c], found.point_b[c], found.normal[c], carried, rows, facts)
+    write_hit_row(i, pairs[j], times[j], found.point_a[c], found.point_b[c], found.push[c], carried, rows, facts)
 
 
 @wp.kernel

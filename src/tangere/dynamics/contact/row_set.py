@@ -10,6 +10,7 @@ import warp as wp
 
 from tangere.dynamics.body import Body
 from tangere.dynamics.contact.hits import CarriedBodies, make_hit_rows, make_rows_near_hits, straighten_rows
+from tangere.dynamics.contact.passing import FaceOutlines
 from tangere.dynamics.contact.rows import (
     Distances,
     KeptRows,
@@ -25,7 +26,9 @@ from tangere.dynamics.saved_arrays import SavedArrays
 from tangere.dynamics.solver import ContactRowArrays, reserve
 from tangere.dynamics.state import BodyConstants, RigidState, distinct_meshes
 from tangere.query.contacts import Contacts, Kind
+from tangere.query.proximity.posed import MeshFeatures, patch_outlines
 from tangere.runtime import PreparedLaunch, to_numpy
+from tangere.shape.mesh import Mesh
 
 #: Rows there is room for at first.
 ROOM = 64
@@ -122,8 +125,16 @@ class RowSet:
         self._reserve(count)
         given = columns, chosen, pairs
         if self._make is None or any(new is not old for new, old in zip(given, self._made_of, strict=True)):
-            arguments = [chosen, columns, pairs, self._table, self._state, self._surfaces, self._distances]
-            arguments += [self._kept, self._kept_range, self._none, self._second_order, self.arrays, self.facts]
+            arguments = [chosen, columns, pairs, self._table, self._state, self._motion, self._surfaces]
+            arguments += [
+                self._distances,
+                self._kept,
+                self._kept_range,
+                self._none,
+                self._second_order,
+                self.arrays,
+                self.facts,
+            ]
             self._make, self._made_of = PreparedLaunch(make_rows, arguments, self._device, grain=256), given
         self._make(count)
         self.count = self.gathered = self._between = count
@@ -135,7 +146,7 @@ class RowSet:
         self._begin.fill_(self.count)
         chosen = wp.array(np.arange(count, dtype=np.int32), dtype=wp.int32, device=device)
         arguments = [chosen, columns, wp.array(pairs, dtype=wp.vec2i, device=device), self._table, self._state]
-        arguments += [self._surfaces, self._distances, self._kept, self._kept_analytic, self._begin]
+        arguments += [self._motion, self._surfaces, self._distances, self._kept, self._kept_analytic, self._begin]
         arguments += [self._second_order, self.arrays, self.facts]
         PreparedLaunch(make_rows, arguments, device, grain=256)(count)
         self.count += count
@@ -304,6 +315,34 @@ def surface_table(bodies: Sequence[Body], surfaces: SurfaceKinds, device: wp.Dev
     ways = np.concatenate([pair[:, 1] - pair[:, 0] for pair in ends])
     length = np.linalg.norm(ways, axis=1, keepdims=True)
     table.edge = wp.array(ways / np.where(length > 0.0, length, 1.0), dtype=wp.vec3d, device=device)
-    first = np.cumsum([0] + [len(mesh.edges) for mesh in meshes])[:-1]
-    table.edge_first = wp.array(first.astype(np.int32), dtype=wp.int32, device=device)
+    table.edge_length = wp.array(length[:, 0], dtype=wp.float64, device=device)
+    table.edge_first = _first_of(meshes, "edges", device)
+    table.outlines = _outlines(meshes, device)
     return table
+
+
+def _first_of(meshes: Sequence[Mesh], name: str, device: wp.Device) -> wp.array:
+    """The first edge or face of each mesh, where those of all are counted through."""
+    first = np.cumsum([0] + [len(getattr(mesh, name)) for mesh in meshes])[:-1]
+    return wp.array(first.astype(np.int32), dtype=wp.int32, device=device)
+
+
+def _outlines(meshes: Sequence[Mesh], device: wp.Device) -> Any:
+    """The rims of flat places, as kernels take them."""
+    outlines: Any = FaceOutlines()
+    outlines.mesh_first = _first_of(meshes, "faces", device)
+    patch, counts, begin, way, before = [], [], [], [], 0
+    for mesh in meshes:
+        patch.append(MeshFeatures.of(mesh).patch + before)
+        before += len(mesh.faces)
+        offsets, sides = patch_outlines(mesh)
+        counts.append(np.diff(offsets))
+        corners = mesh.vertices[mesh.faces]
+        begin.append(corners.reshape(-1, 3)[sides])
+        way.append(np.roll(corners, -1, axis=1).reshape(-1, 3)[sides] - begin[-1])
+    first = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    outlines.patch = wp.array(np.concatenate(patch).astype(np.int32), dtype=wp.int32, device=device)
+    outlines.first = wp.array(first.astype(np.int32), dtype=wp.int32, device=device)
+    outlines.begin = wp.array(np.concatenate(begin), dtype=wp.vec3d, device=device)
+    outlines.way = wp.array(np.concatenate(way), dtype=wp.vec3d, device=device)
+    return outlines

@@ -9,7 +9,10 @@ Method:   a gap g with the relative velocity u and the second derivative kappa i
           put right by `placement`, which moves bodies and changes no velocities.
           The target of a contact is the least of the security distance and the gap that its bodies had when they first
           came near; it follows the gap where that opens, and gives way where other contacts oppose: parts that fit more
-          tightly than the security distance keep moving.
+          tightly than the security distance keep moving. Of bodies that do not press on each other no contact asks for
+          more than the one with the least target: a face that slides over the end of another comes as near to it as its
+          corners are. A push is along the normal, led into both normal cones; edges and corners that would pass by each
+          other are kept apart along the line there (`passing`).
 Known as: non-penetration rows with velocity-dependent terms (Redon 2002, equation 5.8); speculative contacts;
           repositioning (Redon 2002, equation 6.2), split impulses.
 """
@@ -18,10 +21,11 @@ from __future__ import annotations
 
 import warp as wp
 
+from tangere.dynamics.contact.passing import FaceOutlines, Passing, nearest_passing, passes_rim, passing_distance
 from tangere.dynamics.contact.second_order import gap_acceleration
 from tangere.dynamics.solver import ContactRowArrays, contact_frame, vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, at_point
-from tangere.query.proximity.posed import PosedColumns
+from tangere.query.proximity.posed import EDGE_EDGE, EDGE_VERTEX, VERTEX_EDGE, PosedColumns, key_parts
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -30,6 +34,11 @@ wp.set_module_options(SOUND)
 RECOVERY = wp.constant(wp.float64(0.2))
 #: Of the security distance: contacts born nearer than this are moved apart to it, by so much of it in one step.
 LEAST_TARGET, GROWTH = wp.constant(wp.float64(0.1)), wp.constant(wp.float64(0.01))
+#: Of the security distance: the same for contacts that carry nothing; and to this those of bodies that fit tightly may
+#: come nearer than they were.
+TIGHTEST = wp.constant(wp.float64(0.01))
+#: Security distances beyond which a corner above a face is asked whether it goes past its rim: others rest on it.
+FAR = wp.constant(wp.float64(2.0))
 #: Of a contact's target above what is always kept: what motions that close joints may take.
 PLAY = wp.constant(wp.float64(0.3))
 
@@ -72,6 +81,8 @@ class SurfaceTable:
     restitution: wp.array[wp.float64]
     edge_first: wp.array[int]  # of each distinct mesh, where its edges begin
     edge: wp.array[wp.vec3d]  # unit, in the mesh's frame
+    edge_length: wp.array[wp.float64]  # [m]
+    outlines: FaceOutlines
 
 
 @wp.struct
@@ -110,6 +121,70 @@ def of_pair(kept: KeptRows, count: int, row: int, a: int, b: int) -> bool:
     return kept.body_a[row] == a and kept.body_b[row] == b
 
 
+@wp.func
+def passing_of(
+    found: PosedColumns,
+    c: int,
+    a: int,
+    b: int,
+    way: wp.vec3d,
+    edge_a: wp.vec3d,
+    edge_b: wp.vec3d,
+    table: BodyConstants,
+    surfaces: SurfaceTable,
+) -> Passing:
+    """Where two edges, or corners, of a contact are nearest on a way of a body, as the other sees it."""
+    weights = found.weights[c]
+    all_a = surfaces.edge_length[surfaces.edge_first[table.shape[a]] + found.feature_a[c]] * edge_a
+    all_b = surfaces.edge_length[surfaces.edge_first[table.shape[b]] + found.feature_b[c]] * edge_b
+    code = key_parts(found.key[c])[0]
+    begin_a = found.point_a[c]
+    if code != EDGE_EDGE and code != EDGE_VERTEX:
+        all_a = wp.vec3d()
+    begin_b = found.point_b[c]
+    if code != EDGE_EDGE and code != VERTEX_EDGE:
+        all_b = wp.vec3d()
+    return nearest_passing(begin_a - weights[1] * all_a, all_a, way, begin_b - weights[3] * all_b, all_b)
+
+
+@wp.func
+def passing_rim(
+    found: PosedColumns,
+    c: int,
+    a: int,
+    b: int,
+    way: wp.vec3d,
+    table: BodyConstants,
+    state: RigidState,
+    surfaces: SurfaceTable,
+) -> Passing:
+    """Where a corner of a contact with a face is nearest to the rim of that, if it goes past it."""
+    body = b
+    corner = found.point_a[c]
+    face = found.feature_b[c]
+    up = found.normal[c]
+    ahead = way
+    if found.kind[c] == 1:
+        body = a
+        corner = found.point_b[c]
+        face = found.feature_a[c]
+        up = -up
+        ahead = -way
+    back = wp.transpose(state.rotation[body])
+    local = back * (corner - state.position[body]) + table.centre[body]
+    face += surfaces.outlines.mesh_first[table.shape[body]]
+    passing = passes_rim(local, back * ahead, back * up, found.gap[c], surfaces.outlines, face)
+    rim = state.rotation[body] * (passing.point_b - table.centre[body]) + state.position[body]
+    passing.normal = state.rotation[body] * passing.normal
+    passing.point_a = corner
+    passing.point_b = rim
+    if found.kind[c] == 1:
+        passing.normal = -passing.normal
+        passing.point_a = rim
+        passing.point_b = corner
+    return passing
+
+
 @wp.kernel
 def make_rows(
     first: int,
@@ -118,6 +193,7 @@ def make_rows(
     pairs: wp.array[wp.vec2i],
     table: BodyConstants,
     state: RigidState,
+    motion: wp.array[vec6d],
     surfaces: SurfaceTable,
     distances: Distances,
     kept: KeptRows,
@@ -130,6 +206,7 @@ def make_rows(
     """Rows behind the first `begin[0]` ones.
 
     Args:
+        motion: of each body in the step without contacts.
         kept_range: from where to where rows of the last step are of this kind.
     """
     k = first + wp.tid()
@@ -138,8 +215,8 @@ def make_rows(
     pair = pairs[found.pair[c]]
     a = pair[0]
     b = pair[1]
-    normal = found.normal[c]
-    gap = found.gap[c]
+    normal = found.push[c]
+    gap = found.gap[c] * wp.max(wp.dot(normal, found.normal[c]), wp.float64(0.0))
     point_a = found.point_a[c]
     point_b = found.point_b[c]
     middle = wp.float64(0.5) * (point_a + point_b)
@@ -155,20 +232,44 @@ def make_rows(
     frame = contact_frame(normal)
     whole = distances.kept + distances.security
     target = wp.min(whole, gap)
-    impulse = wp.vec3d()
+    force = wp.vec3d()
     count = kept_range[1]
-    last = kept_place(kept, kept_range[0], count, a, b, found.key[c])
-    known = of_pair(kept, count, last, a, b)
-    if known:
-        known = kept.key[last] == found.key[c]
-    if known:
-        target = kept.target[last]
-        impulse = dt * (frame * kept.force[last])
-    else:  # another feature of bodies that touched before
-        last = kept_place(kept, kept_range[0], count, a, b, wp.int64(-1))
-        while of_pair(kept, count, last, a, b):
-            target = wp.max(target, kept.target[last])
-            last += 1
+    touched = kept_place(kept, kept_range[0], count, a, b, wp.int64(-1))
+    known = wp.bool(False)
+    loaded = wp.bool(False)
+    least = whole  # targets of this pair
+    most = wp.float64(0.0)
+    while of_pair(kept, count, touched, a, b):
+        loaded = loaded or wp.length_sq(kept.force[touched]) > wp.float64(0.0)
+        least = wp.min(least, kept.target[touched])
+        most = wp.max(most, kept.target[touched])
+        if kept.key[touched] == found.key[c]:
+            known = True
+            target = kept.target[touched]
+            force = kept.force[touched]
+        touched += 1
+    if not known:  # another feature of bodies that touched before
+        target = wp.max(target, most)
+    if most > wp.float64(0.0) and gap < whole and not loaded:  # what fits tightly may turn
+        target = wp.min(target, wp.max(least, TIGHTEST * distances.security))
+    passing = Passing()
+    way = at_point(motion[a], arm_a) - at_point(motion[b], arm_b)
+    if gap - target + wp.dot(way, normal) < wp.float64(0.0):
+        if kind == 2:
+            passing = passing_of(found, c, a, b, way, edge_a, edge_b, table, surfaces)
+        elif kind >= 0 and gap > FAR * whole:
+            passing = passing_rim(found, c, a, b, way, table, state, surfaces)
+    if passing.distance > passing_distance(gap, distances.kept, distances.security, distances.held):
+        normal = passing.normal
+        point_a = passing.point_a
+        point_b = passing.point_b
+        gap = wp.dot(point_a - point_b, normal)
+        target = wp.min(target, gap)
+        frame = contact_frame(normal)
+        middle = wp.float64(0.5) * (point_a + point_b)
+        arm_a = middle - state.position[a]
+        arm_b = middle - state.position[b]
+    impulse = dt * (frame * force)
     lift = wp.float64(0.0)
     if second_order == 1 and kind >= 0 and impulse[0] > wp.float64(0.0):
         before_a = state.velocity[a]
@@ -223,8 +324,11 @@ def keep_rows(
     if pushed[i] < wp.float64(0.0):
         target = wp.min(target, wp.max(facts.gap[i], wp.float64(0.0)))
     else:
-        least = wp.min(LEAST_TARGET * distances.security, target + GROWTH * distances.security)
-        target = wp.max(target, wp.max(least, facts.gap[i]))
+        least = LEAST_TARGET
+        if rows.impulse[i][0] <= wp.float64(0.0):  # what carries nothing may be held from all sides
+            least = TIGHTEST
+        target = wp.max(target, wp.min(least * distances.security, target + GROWTH * distances.security))
+        target = wp.max(target, facts.gap[i])
     kept.target[i] = wp.min(target, distances.kept + distances.security)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import warp as wp
 
 from tangere.dynamics.contact.pairs import BodyPairs, PairFilter
+from tangere.dynamics.contact.passing import TOLERANCE, TOLERANCE_PART, kept_of_clearance
 from tangere.dynamics.contact.rows import Distances
 from tangere.dynamics.solver import vec6d
 from tangere.dynamics.state import BodyConstants, RigidState, angular_of, linear_of
@@ -30,14 +31,6 @@ from tangere.runtime import SOUND, PreparedLaunch, offsets
 
 wp.set_module_options(SOUND)
 
-#: Of the security distance: the tolerance of the walk at most.
-TOLERANCE = wp.constant(wp.float64(0.1))
-#: Of a pair's own clearance that is small already: what the walk keeps, so that stops do not take it bit by bit.
-KEPT_OF_SMALL = wp.constant(wp.float64(0.9))
-#: Of the security distance: a clearance that is small.
-SMALL = wp.constant(wp.float64(0.1))
-#: Of what is given up, as tolerance.
-TOLERANCE_PART = wp.constant(wp.float64(0.2))
 #: Least tolerance, in sizes of a pair, its motion included: below it rounding would hide contacts.
 LEAST_TOLERANCE = wp.constant(wp.float64(2.0e-12))
 #: Of the same: by how much poses and ways are rounded, at most.
@@ -267,13 +260,6 @@ def known_gap(gaps: KnownGaps, pair: wp.vec2i) -> wp.float64:
     return gaps.beyond
 
 
-@wp.func
-def clear_kept(clear: wp.float64, distances: Distances) -> wp.float64:
-    """How much of a clearance the walk keeps."""
-    small = wp.min(SMALL * distances.security, KEPT_OF_SMALL * clear)
-    return wp.min(distances.held * distances.security, wp.max(distances.held * clear, small))
-
-
 @wp.kernel
 def choose_asked(
     first: int,
@@ -298,11 +284,11 @@ def choose_asked(
         return
     gap = known_gap(gaps, pairs[k])
     clear = gap - distances.kept
-    above = clear_kept(clear, distances)
+    above = kept_of_clearance(clear, distances.security, distances.held)
     kept = distances.kept + above
     allowed = wp.min(TOLERANCE * distances.security, TOLERANCE_PART * (clear - above))
     if clear <= wp.float64(0.0):
-        kept = clear_kept(gap, distances)
+        kept = kept_of_clearance(gap, distances.security, distances.held)
         allowed = TOLERANCE_PART * (gap - kept)
     if way[a] + way[b] == wp.float64(0.0):
         return

@@ -13,6 +13,7 @@ from tangere.query.proximity.posed.feature_keys import (
     key_parts,
 )
 from tangere.query.proximity.posed.leaf import Appended
+from tangere.query.proximity.posed.normal_cones import within_cones
 from tangere.query.proximity.posed.shapes import EDGE, VERTEX, ShapeTables
 from tangere.query.proximity.posed.traversal import PairQueries
 from tangere.runtime import SOUND
@@ -34,6 +35,7 @@ class PosedColumns:
     point_a: wp.array[wp.vec3d]  # [m]
     point_b: wp.array[wp.vec3d]
     normal: wp.array[wp.vec3d]  # unit, pushes a from b
+    push: wp.array[wp.vec3d]  # unit: the same in the normal cones of both features, which the normal may be beside
     gap: wp.array[wp.float64]  # [m]
     weights: wp.array[wp.vec4d]  # of vertex and corners (1, w0, w1, w2), or of the ends of both edges
     key: wp.array[wp.int64]
@@ -70,11 +72,23 @@ def describe_contacts(first: int, shapes: ShapeTables, queries: PairQueries, fou
     touch = found.touches[place]
     rotation = queries.rotation[bodies[0]]
     origin = queries.origin[bodies[0]]
+    push = touch.normal
+    if kind == EDGES:
+        turn = wp.transpose(rotation) * queries.rotation[bodies[1]]
+        if code == EDGE_EDGE:
+            push = within_cones(shapes, -1, base_a[EDGE] + parts[1], -1, base_b[EDGE] + parts[2], turn, push)
+        elif code == VERTEX_VERTEX:
+            push = within_cones(shapes, base_a[VERTEX] + parts[1], -1, base_b[VERTEX] + parts[2], -1, turn, push)
+        elif code == EDGE_VERTEX:
+            push = within_cones(shapes, -1, base_a[EDGE] + parts[2], base_b[VERTEX] + parts[1], -1, turn, push)
+        else:
+            push = within_cones(shapes, base_a[VERTEX] + parts[1], -1, -1, base_b[EDGE] + parts[2], turn, push)
     columns.kind[k] = kind
     columns.feature_a[k] = feature_a
     columns.feature_b[k] = feature_b
     columns.point_a[k] = rotation * touch.point_a + origin
     columns.point_b[k] = rotation * touch.point_b + origin
     columns.normal[k] = rotation * touch.normal
+    columns.push[k] = rotation * push
     columns.gap[k] = touch.gap
     columns.weights[k] = touch.weights

@@ -55,6 +55,17 @@ class MeshFeatures:
         return features
 
 
+def patch_outlines(mesh: Mesh) -> tuple[np.ndarray, np.ndarray]:
+    """(m + 1,) where the outline of each triangle's patch begins, and (…,) its sides, 3 face + corner.
+
+    Of a patch the list stands with its smallest triangle; those of the others are empty."""
+    features = MeshFeatures.of(mesh)
+    outer = (features.owns[:, None] >> (IS_FEATURE + np.arange(3))) & 1 == 1
+    sides = np.flatnonzero(outer.ravel())
+    of = features.patch[sides // 3]
+    return _offsets(of, len(mesh.faces)), sides[np.argsort(of, kind="stable")]
+
+
 def _features_of(mesh: Mesh) -> MeshFeatures:
     topology = mesh.topology
     faces, edges, face_edges = topology.faces, topology.edges, topology.face_edges

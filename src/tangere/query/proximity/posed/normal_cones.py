@@ -19,6 +19,9 @@ wp.set_module_options(SOUND)
 
 _ONE = wp.constant(wp.float64(1.0))
 _ZERO = wp.constant(wp.float64(0.0))
+#: Times that a direction is led into two cones at most, and by how much it may miss them then.
+_LED = wp.constant(16)
+_MISSED = wp.constant(wp.float64(1.0e-9))
 #: Planes through two vectors that are more parallel (sin) are not looked at.
 _PARALLEL = wp.constant(wp.float64(1.0e-6))
 
@@ -57,6 +60,46 @@ def admits_at_edge(shapes: ShapeTables, edge: int, n: wp.vec3d, tilt: wp.float64
         if wp.dot(shapes.edge_tangents[k], n) < -tilt:
             return False
     return True
+
+
+@wp.func
+def lowest_tangent(shapes: ShapeTables, vertex: int, edge: int, n: wp.vec3d) -> wp.vec3d:
+    """Of the vectors along the surface from a vertex, or from an edge where that is -1, the one that falls most."""
+    lowest = wp.vec3d()
+    least = _ZERO
+    if vertex >= 0:
+        for k in range(shapes.vertex_first[vertex], shapes.vertex_first[vertex + 1]):
+            if wp.dot(shapes.vertex_tangents[k], n) < least:
+                lowest = shapes.vertex_tangents[k]
+                least = wp.dot(lowest, n)
+    else:
+        for k in range(shapes.edge_first[edge], shapes.edge_first[edge + 1]):
+            if wp.dot(shapes.edge_tangents[k], n) < least:
+                lowest = shapes.edge_tangents[k]
+                least = wp.dot(lowest, n)
+    return lowest
+
+
+@wp.func
+def within_cones(
+    shapes: ShapeTables, vertex_a: int, edge_a: int, vertex_b: int, edge_b: int, turn: wp.mat33d, n: wp.vec3d
+) -> wp.vec3d:
+    """The direction in the normal cones of two features that is next to n, which the tilt lets be beside them.
+
+    A feature is a vertex, or an edge where that is -1; n, in the frame of a, pushes a from b. What n falls along is
+    taken out of it, one vector after the other. Where no direction is in both cones, n stays.
+    """
+    led = n
+    for _ in range(_LED):
+        of_a = lowest_tangent(shapes, vertex_a, edge_a, led)
+        of_b = -(turn * lowest_tangent(shapes, vertex_b, edge_b, -(wp.transpose(turn) * led)))
+        off = wp.min(wp.dot(of_a, led), wp.dot(of_b, led))
+        if off >= -_MISSED:
+            return led
+        if wp.dot(of_b, led) < wp.dot(of_a, led):
+            of_a = of_b
+        led = wp.normalize(led - wp.dot(of_a, led) * of_a)
+    return n
 
 
 @wp.func
