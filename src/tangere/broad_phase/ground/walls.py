@@ -58,17 +58,22 @@ class WallBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class _WallSides:
+class WalledSides:
     """The sides of cells of one square on which walls stand."""
 
     ends: np.ndarray  #: (k, 2) vertices of the ground, in the order in which the wall faces out
     faces: np.ndarray  #: (k,) the face of the ground that each belongs to
     tops: np.ndarray  #: (k, 2, 3) the ends [m]
+    boxes: np.ndarray  #: (k, 2, 3) around the walls, which have no lower end [m]
+    lowest: float  #: of the upper rims [m]
+    highest: float
 
-    @property
-    def boxes(self) -> np.ndarray:
-        """(k, 2, 3) around the upper rims [m]."""
-        return np.stack([self.tops.min(axis=1), self.tops.max(axis=1)], axis=1)
+    @staticmethod
+    def of(ends: np.ndarray, faces: np.ndarray, tops: np.ndarray) -> WalledSides:
+        """The sides with these ends, faces and places."""
+        boxes = np.stack([tops.min(axis=1), tops.max(axis=1)], axis=1)
+        boxes[:, 0, 2] = -np.inf
+        return WalledSides(ends, faces, tops, boxes, float(tops[..., 2].min()), float(tops[..., 2].max()))
 
 
 class GroundWalls:
@@ -81,7 +86,7 @@ class GroundWalls:
         self._first = float(field.origin[0]), float(field.origin[1])
         self._last = self._first[0] + columns * field.spacing[0], self._first[1] + rows * field.spacing[1]
         self._kept: OrderedDict[tuple[int, int, int], WallBlock] = OrderedDict()
-        self._sides: dict[int, _WallSides | None] = {}
+        self._sides: dict[int, WalledSides | None] = {}
         self._keeping = threading.Lock()
         self._squares: np.ndarray | None = None
         self._boxes: tuple[np.ndarray, np.ndarray] | None = None
@@ -92,27 +97,73 @@ class GroundWalls:
         walls: Any = field.cache.get(GroundWalls)
         return walls or field.cache.setdefault(GroundWalls, GroundWalls(field))
 
-    def may_meet_ball(self, x: float, y: float, reach: float) -> bool:
-        """Whether a ball, at any height, may reach a wall: quick, for one body that as a rule does not."""
+    def may_meet_box(self, x: float, y: float, last_x: float, last_y: float) -> bool:
+        """Whether a box, at any height, may reach a wall: quick, for one body that as a rule does not."""
         (x0, y0), (x1, y1) = self._first, self._last
-        if x + reach < x0 or y + reach < y0 or x - reach > x1 or y - reach > y1:
+        if last_x < x0 or last_y < y0 or x > x1 or y > y1:
             return False
-        inside = x - reach > x0 and y - reach > y0 and x + reach < x1 and y + reach < y1
-        if not inside or self._field.holes is None:
-            return not inside
-        squares = self._with_walls
-        i, j = (int((low - reach) // size) for low, size in ((y - y0, self._size[1]), (x - x0, self._size[0])))
-        m, n = (int((low + reach) // size) for low, size in ((y - y0, self._size[1]), (x - x0, self._size[0])))
-        return bool(squares[i : m + 1, j : n + 1].any())
+        if not (x > x0 and y > y0 and last_x < x1 and last_y < y1):
+            return True
+        return self._field.holes is not None and bool(self._window(x, y, last_x, last_y).any())
 
-    def may_meet_balls(self, centres: np.ndarray, reach: np.ndarray) -> np.ndarray:
-        """The rows of balls, at any height, that may reach a wall."""
-        middle, last = centres[:, :2] - self._first, np.subtract(self._last, self._first)
-        around = reach[:, None]
-        touching = ((middle + around >= 0.0) & (middle - around <= last)).all(axis=1)
+    def near_ball(self, x: float, y: float, z: float, radius: float) -> list[int]:
+        """The squares of which one ball meets a wall, by rising number; quick where it is far from any."""
+        radius *= 1.0 + 1e-9
+        if not self.may_meet_box(x - radius, y - radius, x + radius, y + radius):
+            return []
+        radius += 1e-9 * GroundBlocks.of(self._field).largest
+        found, centre = [], np.array([x, y, z])
+        corners = x - radius, y - radius, x + radius, y + radius
+        for row, column in np.argwhere(self._window(*corners)).tolist():
+            number = self._square_at(row, column, *corners)
+            sides = self._sides_of(number)
+            if sides is not None:
+                apart = np.maximum(np.maximum(sides.boxes[:, 0] - centre, centre - sides.boxes[:, 1]), 0.0)
+                if np.einsum("ij,ij->i", apart, apart).min() <= radius * radius:
+                    found.append(number)
+        return found
+
+    def _first_square(self, x: float, y: float) -> tuple[int, int]:
+        """The row and column of the square at a place, or the nearest one."""
+        row, column = int((y - self._first[1]) // self._size[1]), int((x - self._first[0]) // self._size[0])
+        return max(row, 0), max(column, 0)
+
+    def _window(self, x: float, y: float, last_x: float, last_y: float) -> np.ndarray:
+        """Which squares that a box overlaps may have walls."""
+        (row, column), (last_row, last_column) = self._first_square(x, y), self._first_square(last_x, last_y)
+        return self._with_walls[row : last_row + 1, column : last_column + 1]
+
+    def _square_at(self, row: int, column: int, x: float, y: float, *_: float) -> int:
+        """The number of a square of a window."""
+        first_row, first_column = self._first_square(x, y)
+        return (first_row + row) * self._with_walls.shape[1] + first_column + column
+
+    def near_balls(self, centres: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which balls meet a wall of which squares: numbers of both, squares rising, then balls."""
+        blocks = GroundBlocks.of(self._field)
+        radii = radii * (1.0 + 1e-9) + 1e-9 * blocks.largest
+        middle, last, around = centres[:, :2] - self._first, np.subtract(self._last, self._first), radii[:, None]
+        rows = ((middle + around >= 0.0) & (middle - around <= last)).all(axis=1)
         if self._field.holes is None:
-            touching &= ~((middle - around > 0.0) & (middle + around < last)).all(axis=1)
-        return np.flatnonzero(touching)
+            rows &= ~((middle - around > 0.0) & (middle + around < last)).all(axis=1)
+        rows = np.flatnonzero(rows)
+        ball, square = blocks.near_balls(np.column_stack([centres[rows], radii[rows]]), 0.0, above=True)
+        kept = self._with_walls.reshape(-1)[square]
+        ball, square = rows[ball[kept]], square[kept]
+        order = np.lexsort((ball, square))
+        ball, square = ball[order], square[order]
+        met = np.zeros(len(ball), bool)
+        for number in np.unique(square).tolist():
+            first, after = np.searchsorted(square, [number, number + 1])
+            sides = self._sides_of(number)
+            if sides is None:
+                continue
+            centre, some = centres[ball[first:after], None], slice(first, after)
+            low, high = sides.boxes[:, 0], sides.boxes[:, 1]
+            apart = np.maximum(np.maximum(low[:, :2] - centre[..., :2], centre[..., :2] - high[:, :2]), 0.0)
+            above = np.maximum(centre[..., 2] - high[:, 2], 0.0)
+            met[some] = (np.hypot(np.hypot(apart[..., 0], apart[..., 1]), above) <= radii[ball[some], None]).any(axis=1)
+        return ball[met], square[met]
 
     def near(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """Squares with a wall in one of the boxes, (…, 3) lower and upper corners [m], by rising number."""
@@ -143,8 +194,8 @@ class GroundWalls:
         sides = self._sides_of(square)
         if sides is None:
             return ()
-        lowest, highest = sides.tops[..., 2].min(), sides.tops[..., 2].max()
-        step = max(float(highest - lowest), *self._size)
+        lowest = sides.lowest
+        step = max(sides.highest - lowest, *self._size)
         below = max(math.ceil((lowest - low) / step + _BEYOND), 1)
         above = max(math.floor((lowest - high) / step - _BEYOND), 0)
         key = square, above, below
@@ -181,13 +232,13 @@ class GroundWalls:
             self._squares = squares
         return self._squares
 
-    def _sides_of(self, square: int) -> _WallSides | None:
+    def _sides_of(self, square: int) -> WalledSides | None:
         """Where walls stand in a square; kept."""
         if square not in self._sides:
             self._sides[square] = self._found_sides(square)
         return self._sides[square]
 
-    def _found_sides(self, square: int) -> _WallSides | None:
+    def _found_sides(self, square: int) -> WalledSides | None:
         field = self._field
         row, column = (_SQUARE * place for place in divmod(square, (field.shape[1] + _SQUARE - 1) // _SQUARE))
         last_row, last_column = min(row + _SQUARE, field.shape[0]), min(column + _SQUARE, field.shape[1])
@@ -217,9 +268,9 @@ class GroundWalls:
         i, j = np.divmod(ends, wide)
         window = np.asarray(field.heights[row : last_row + 1, column : last_column + 1], np.float64)
         places = np.stack([j * field.spacing[0], i * field.spacing[1], window[i - row, j - column]], axis=-1)
-        return _WallSides(ends, faces, places + np.array(field.origin))
+        return WalledSides.of(ends, faces, places + np.array(field.origin))
 
-    def _made(self, sides: _WallSides, highest: float, lowest: float) -> WallBlock:
+    def _made(self, sides: WalledSides, highest: float, lowest: float) -> WallBlock:
         """The walls between two heights, or from the surface on down."""
         own, first, which = np.unique(sides.ends, return_index=True, return_inverse=True)
         tops = sides.tops.reshape(-1, 3)[first]

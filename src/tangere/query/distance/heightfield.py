@@ -106,7 +106,8 @@ def _of_surface(
     `centre`.
     """
     nearest, least = _box_distances(blocks.bounds, centre, reach)
-    best = _in_numbers(ask, blocks.block(nearest))
+    where: GroundBlock | WallBlock = blocks.block(nearest)
+    best = ask(where.mesh)
     lower = best.lower
     others = np.flatnonzero(least <= best.upper)
     for square in others[np.argsort(least[others], kind="stable")].tolist():
@@ -114,25 +115,32 @@ def _of_surface(
             continue
         if least[square] > best.upper:
             break
-        found = _in_numbers(ask, blocks.block(square))
+        block = blocks.block(square)
+        found = ask(block.mesh)
         lower = min(lower, found.lower)
-        best = found if found.upper < best.upper else best
-    x, y, around = float(centre[0]), float(centre[1]), float(np.hypot(reach[0], reach[1]))
-    if not walls.may_meet_ball(x, y, around + float(best.upper)):
-        return replace(best, lower=lower)
+        if found.upper < best.upper:
+            where, best = block, found
+    for wall in _walls_near(walls, centre, reach, float(best.upper)):
+        found = ask(wall.mesh)
+        lower = min(lower, found.lower)
+        if found.upper < best.upper:
+            where, best = wall, found
+    number = where.face_numbers(np.array([best.triangle_b]))
+    # A wall is no part of the face that it hangs from.
+    weights = np.full(3, np.nan) if isinstance(where, WallBlock) else best.weights_b
+    return replace(best, lower=lower, triangle_b=int(number[0]), weights_b=weights)
+
+
+def _walls_near(walls: GroundWalls, centre: np.ndarray, reach: np.ndarray, upper: float) -> list[WallBlock]:
+    """Walls that may be nearer than a distance, nearest first: above the rim of one the surface is as near."""
+    x, y, around = float(centre[0]), float(centre[1]), float(np.hypot(reach[0], reach[1])) + upper
+    if not walls.may_meet_box(x - around, y - around, x + around, y + around):
+        return []
     low, high = float(centre[2] - reach[2]), float(centre[2] + reach[2])
     squares, boxes = walls.boxes()
     _, least = _box_distances(boxes, centre, reach)
-    # A body above the rim of a wall is as near to the surface.
-    beside = np.flatnonzero((least <= best.upper) & (boxes[:, 1, 2] > low))
-    for row in beside[np.argsort(least[beside], kind="stable")].tolist():
-        if least[row] > best.upper:
-            break
-        for wall in walls.block(int(squares[row]), low, high):
-            found = _in_numbers(ask, wall)
-            lower = min(lower, found.lower)
-            best = found if found.upper < best.upper else best
-    return replace(best, lower=lower)
+    beside = np.flatnonzero((least <= upper) & (boxes[:, 1, 2] > low))
+    return walls.blocks(squares[beside[np.argsort(least[beside], kind="stable")]], low, high)
 
 
 def _box_distances(boxes: np.ndarray, centre: np.ndarray, reach: np.ndarray) -> tuple[int, np.ndarray]:
@@ -140,13 +148,6 @@ def _box_distances(boxes: np.ndarray, centre: np.ndarray, reach: np.ndarray) -> 
     apart = np.maximum(np.maximum(boxes[:, 0] - (centre + reach), (centre - reach) - boxes[:, 1]), 0.0)
     least = (1.0 - 1e-9) * np.linalg.norm(apart, axis=1)
     return int(np.argmin(least)) if len(least) else -1, least
-
-
-def _in_numbers(ask: Callable[[Mesh], Distance], block: GroundBlock | WallBlock) -> Distance:
-    """The distance from a part of the ground, with its face by its number in the whole; a wall is no part of a face."""
-    found = ask(block.mesh)
-    weights = np.full(3, np.nan) if isinstance(block, WallBlock) else found.weights_b
-    return replace(found, triangle_b=int(block.face_numbers(np.array([found.triangle_b]))[0]), weights_b=weights)
 
 
 def _inside(found: Distance, point: np.ndarray) -> Distance:

@@ -115,10 +115,11 @@ class SolidGround:
 
     def walls_near(self, lower: np.ndarray, upper: np.ndarray) -> list[WallBlock]:
         """Those that are in one of the boxes, (…, 3) lower and upper corners [m]."""
-        squares = self.walls.near(lower, upper)
-        if not len(squares):
+        first, last = lower.reshape(-1, 3).min(axis=0).tolist(), upper.reshape(-1, 3).max(axis=0).tolist()
+        if not self.walls.may_meet_box(*first[:2], *last[:2]):
             return []
-        return self.walls.blocks(squares, float(lower[..., 2].min()), float(upper[..., 2].max()))
+        squares = self.walls.near(lower, upper)
+        return self.walls.blocks(squares, first[2], last[2])
 
 
 def _rigid(
@@ -207,7 +208,8 @@ def _farthest(motion: Any) -> float:
         return float(np.abs(motion.poses[:, :3, 3]).max())
     if not isinstance(motion, Rigid):
         return 0.0
-    return max(float(np.abs(motion.pose(time)[..., :3, 3]).max(initial=0.0)) for time in (0.0, 1.0))
+    records = motion.records()
+    return sum(float(np.abs(records[name]).max(initial=0.0)) for name in ("origin", "velocity", "pivot"))
 
 
 def _reach(accuracy: Accuracy) -> float:
