@@ -7,7 +7,8 @@ Method:   a bristle for each feature that may touch (`ContactPartners`): the sli
 Walls:    those of a cut are born a kerf apart. Contacts there push below the gap at which they were first seen, and
           when that opens, below the wider one, up to the contact distance (`ratcheted`): nothing pushes at birth. So
           do all contacts of what a blade has parted. A later cut may put walls elsewhere, nearer to each other: then
-          a contact there begins anew.
+          a contact there begins anew. So does one of which the points were nearer to each other when the last step
+          began than what touched there: they were passed over, because a face looked the other way or was at no cut.
 Pressed:  bodies that were put near each other push below that gap only (`initial_contacts`), with little force. A gap
           that is pressed nearly shut is wider from the next step on (`widened`), up to the contact distance.
           What presses then is lifted by no more than its force over the stiffness of the contact.
@@ -33,7 +34,7 @@ ROUNDING = wp.constant(wp.float64(1e-6))
 #: Contacts push below so much of the gap at which they are first seen: that rounding does not decide who pushes.
 _HARDLY_LESS = wp.constant(wp.float64(1.0 - 1e-9))
 #: What a step changes.
-_SAVED = ("strain", "partner", "limit", "beside", "elsewhere")
+_SAVED = ("strain", "partner", "limit", "beside", "elsewhere", "gap", "last")
 #: A contact of two bodies whose gap is less than this part of the one below which it pushes has nearly all of its force
 #: used up: from then on it pushes below so many times that gap.
 PRESSED, WIDER = wp.constant(wp.float64(0.25)), wp.constant(wp.float64(1.5))
@@ -47,6 +48,8 @@ class Bristles:
     partner: wp.array[int]  #: the body it touched, -1 for none
     limit: wp.array[wp.float64]  #: the gap below which it pushed, or would have; 0 where nothing was in reach [m]
     beside: wp.array[int]  #: the body that this was from
+    gap: wp.array[wp.float64]  #: how far it was from that when the last step began [m]
+    last: wp.array[wp.vec3d]  #: by surface vertex: where it was then [m]
     elsewhere: wp.array[int]  #: by surface vertex: 1 if a cut has put it elsewhere since, or off its body
     family: wp.array[int]  #: by body: one of those that a blade has parted from each other, the same for all of them
 
@@ -61,6 +64,8 @@ class FrictionMemory:
         self.bristles.partner = wp.full(places, -1, dtype=wp.int32, device=device)
         self.bristles.limit = wp.zeros(places, dtype=wp.float64, device=device)
         self.bristles.beside = wp.full(places, -1, dtype=wp.int32, device=device)
+        self.bristles.gap = wp.zeros(places, dtype=wp.float64, device=device)
+        self.bristles.last = wp.zeros_like(assembly.surface.rest)
         self.bristles.elsewhere = wp.zeros(len(assembly.surface.rest), dtype=wp.int32, device=device)
         origins = [id(body.origin) for body in assembly.current]
         family = np.arange(assembly.body_room, dtype=np.int32)
@@ -82,11 +87,14 @@ class FrictionMemory:
         """
         self.bristles.elsewhere.assign(elsewhere.astype(np.int32))
         known = sources >= 0
-        for name, fill in (("strain", 0.0), ("partner", -1), ("limit", 0.0), ("beside", -1)):
+        for name, fill in (("strain", 0.0), ("partner", -1), ("limit", 0.0), ("beside", -1), ("gap", 0.0)):
             old = getattr(before.bristles, name).numpy()
             new = np.full((len(sources), *old.shape[1:]), fill, old.dtype)
             new[known] = old[sources[known]]
             getattr(self.bristles, name).assign(new)
+        last, at = self.bristles.last.numpy(), sources[: 2 * len(self.bristles.last) : 2]  # places of vertices
+        last[at >= 0] = before.bristles.last.numpy()[at[at >= 0] // 2]
+        self.bristles.last.assign(last)
 
     def save(self) -> None:
         """Keep what a step changes."""
@@ -98,12 +106,18 @@ class FrictionMemory:
         for name, kept in self._saved.items():
             wp.copy(getattr(self.bristles, name), kept)
 
-    def keep(self, rows: RowArrays, x: wp.array, count: int) -> None:
-        """After a step: what its contacts are strained where the dofs are now; `count` rows to launch for."""
+    def keep(self, rows: RowArrays, x: wp.array, positions: wp.array, count: int) -> None:
+        """After a step: what its contacts are strained where the dofs are now.
+
+        Args:
+            positions: of the surface when it began.
+            count: rows to launch for.
+        """
         if self._launch is None or self._launch[0] is not rows:
             self._launch = rows, PreparedLaunch(_keep, [x, rows, self.bristles], self._device, grain=1024)
         self.forget()
         self._launch[1](count)
+        wp.copy(self.bristles.last, positions)
         self.bristles.elsewhere.zero_()
 
 
@@ -143,6 +157,18 @@ def put_elsewhere(quad: wp.vec4i, weights: wp.vec4d, bristles: Bristles) -> bool
 
 
 @wp.func
+def was_passed_over(place: int, quad: wp.vec4i, weights: wp.vec4d, distance: wp.float64, bristles: Bristles) -> bool:
+    """Whether the points of a contact were nearer to each other when the last step began than what touched there."""
+    if place < 0:
+        return False
+    way = wp.vec3d()
+    for k in range(4):
+        if weights[k] != wp.float64(0.0):
+            way += weights[k] * bristles.last[quad[k]]
+    return wp.length(way) < bristles.gap[place] - ROUNDING * distance
+
+
+@wp.func
 def widened(place: int, body: int, gap: wp.float64, limit: wp.float64, bristles: Bristles) -> wp.float64:
     """The gap below which a contact with another body pushes: a limit, or what that became by being pressed [m]."""
     found = wp.float64(limit)
@@ -162,11 +188,14 @@ def _keep(first: int, x: wp.array[wp.vec3d], rows: RowArrays, bristles: Bristles
     bristles.limit[rows.place[r]] = rows.law[r][1]
     bristles.beside[rows.place[r]] = rows.bodies[r][1]
     gap = wp.vec3d()
+    began = wp.vec3d()
     strain = rows.strain[r]
     for k in range(rows.sizes[r]):
         dof = rows.dofs[r][k]
+        began += rows.weights[r][k] * rows.start[dof]
         gap += rows.weights[r][k] * x[dof]
         strain += rows.weights[r][k] * (x[dof] - rows.start[dof])
+    bristles.gap[rows.place[r]] = wp.length(began)
     n = rows.normal[r]
     if rows.law[r][1] - wp.dot(n, gap) > wp.float64(0.0):
         strain -= wp.dot(strain, n) * n

@@ -25,7 +25,15 @@ import warp as wp
 from tangere.runtime import SOUND, PreparedLaunch, launch
 from tangere.soft.contact.activation import activation, is_flat, meets_wall, vertex_normal
 from tangere.soft.contact.contact_points import ContactArrays, ContactPoints
-from tangere.soft.contact.friction_memory import Bristles, FrictionMemory, put_elsewhere, ratcheted, recall, widened
+from tangere.soft.contact.friction_memory import (
+    Bristles,
+    FrictionMemory,
+    put_elsewhere,
+    ratcheted,
+    recall,
+    was_passed_over,
+    widened,
+)
 from tangere.soft.contact.islands import ContactIslands, union
 from tangere.soft.contact.nearest_edges import rims_of_cut
 from tangere.soft.contact.row_entries import WIDTH, RowArrays, RowDofs, RowEntries, RowWeights
@@ -72,6 +80,7 @@ class ContactRows:
         self._limits = limits
         self._assembly, self._start = assembly, start
         self._dt, self._distance, self._friction, self._stiffness = dt, distance, friction, stiffness
+        self._positions = assembly.surface.rest  # of the surface when the step began
         self.live = wp.zeros(1, dtype=wp.int32, device=assembly.device)  #: how many rows there are
         self._grow(LEAST_ROOM)
 
@@ -86,6 +95,7 @@ class ContactRows:
             or self._prepared_for[1] is not positions
         ):
             self._prepare(contact_points, positions)
+        self._positions = positions
         wp.copy(self.live, contact_points.live)
         rows = contact_points.room if device.is_cuda else self.count
         self._find_laws(rows)
@@ -142,7 +152,7 @@ class ContactRows:
 
     def keep_strain(self) -> None:
         """After a step: remember what friction has taken up."""
-        self.memory.keep(self.arrays, self._assembly.dofs.x, self.launch_size)
+        self.memory.keep(self.arrays, self._assembly.dofs.x, self._positions, self.launch_size)
 
     @property
     def launch_size(self) -> int:
@@ -242,6 +252,7 @@ def _laws(
         below = wp.min(below, limit)
     if at_cut or (kin and pair[0] != pair[1]):
         anew = kin and put_elsewhere(quad, weights, bristles)
+        anew = anew or was_passed_over(contacts.place[r], quad, weights, distance, bristles)
         below = wp.min(below, ratcheted(contacts.place[r], pair[1], length, distance, anew, bristles))
     rows.normal[r] = normal
     rows.bodies[r] = pair

@@ -21,7 +21,7 @@ from tangere.soft.body import Body
 from tangere.soft.contact.wall_inset import INSETS
 from tangere.soft.cut_engine import CutEvent, enter_cut_engine, kerf_of
 from tangere.soft.cutting.blade_edge import BladeEdge
-from tangere.soft.cutting.carried_body import CarriedCutBody
+from tangere.soft.cutting.carried.carried_body import CarriedCutBody
 from tangere.soft.cutting.connected_parts import FoundPart
 from tangere.soft.cutting.cut_body import CutBody
 from tangere.soft.cutting.rest_map import to_rest

@@ -1,11 +1,9 @@
-"""A coarse solid that carries finer material, which is cut: copies of coarse tetrahedra by what hangs together in them.
+"""A coarse solid that carries finer material, which is cut.
 
 Question: a blade goes through material that is finer than the dofs; what moves what then?
-Method:   the material is cut as other solids are (`SimplicialComplex`). Each of its tetrahedra is in one of the coarse
-          ones. What of the material hangs together within a coarse tetrahedron is a piece, and every piece has a copy
-          of it, which bears its share of mass and stiffness (`Body.fractions`). Where pieces hang together across a
-          face of the material, their copies have the corners in common that their coarse tetrahedra have; others are
-          apart. A point of the surface is carried by the copy of a piece beside it that has it best.
+Method:   the material is cut as other solids are (`SimplicialComplex`). Each of its tetrahedra is in a copy of a coarse
+          one (`coarse_copies`), which bears the share of mass and stiffness of all that is in it (`Body.fractions`). A
+          point of the surface is carried by the copy beside it that has it best.
 Sound:    copies begin where what they are copies of was, as fast: volume, mass, momentum and elastic energy are kept to
           rounding. Parts of the material have no dof in common. Weights add up to 1.
 Known as: virtual nodes by connectivity (Molino, Bao and Fedkiw 2004; Teran et al. 2005; Sifakis et al. 2007).
@@ -16,13 +14,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from tangere.shape.mesh import Mesh
 from tangere.shape.tets import TetMesh
 from tangere.soft.body import Body
 from tangere.soft.contact.wall_inset import inset_carriers
+from tangere.soft.cutting.carried.coarse_copies import copies_of
 from tangere.soft.cutting.cut_body import CutBody, Places
 from tangere.soft.cutting.simplicial_complex import ComplexChange
 
@@ -54,7 +51,7 @@ class CarriedCutBody(CutBody):
         before = len(self._home)
         parent = self._parents(before)
         home, nodes = self._home[parent], self._nodes[parent]
-        copies = _copies(home, self.complex.neighbours, self._coarse.tets)
+        copies = copies_of(home, self.complex.neighbours, self._coarse.tets)
         of = np.zeros(copies.max() + 1, np.int64)
         of[copies] = nodes
         self._home, self._nodes, self._source = home, copies, self._source[of]
@@ -199,30 +196,3 @@ class CarriedCutBody(CutBody):
         order = np.lexsort((owner, -weights.min(axis=1).round(9), things))
         best = order[np.unique(things[order], return_index=True)[1]]
         return owner[best], weights[best]
-
-
-def _copies(home: np.ndarray, neighbours: np.ndarray, coarse: np.ndarray) -> np.ndarray:
-    """(n, 4) dofs at the corners of the copy that each tetrahedron of the material is in.
-
-    Args:
-        home: (n,) the coarse tetrahedron of each.
-        neighbours: (n, 4): 4 o + j beyond each facet, or -1.
-        coarse: (k, 4) vertices of the coarse ones.
-    """
-    count = len(home)
-    one, facet = np.nonzero(neighbours >= 0)
-    other = neighbours[one, facet] >> 2
-    same = home[one] == home[other]
-    pieces, piece = connected_components(_graph(one[same], other[same], count), directed=False)
-    home_of = np.zeros(pieces, np.int64)
-    home_of[piece] = home
-    pairs = np.unique(np.stack([piece[one[~same]], piece[other[~same]]], axis=1), axis=0)
-    ours, theirs = coarse[home_of[pairs[:, 0]]], coarse[home_of[pairs[:, 1]]]
-    pair, j, k = np.nonzero(ours[:, :, None] == theirs[:, None, :])
-    links = _graph(4 * pairs[pair, 0] + j, 4 * pairs[pair, 1] + k, 4 * pieces)
-    _, node = connected_components(links, directed=False)
-    return node.reshape(-1, 4)[piece].astype(np.int64)
-
-
-def _graph(one: np.ndarray, other: np.ndarray, count: int) -> coo_matrix:
-    return coo_matrix((np.ones(len(one), np.int8), (one, other)), shape=(count, count))

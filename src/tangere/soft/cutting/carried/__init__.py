@@ -1,0 +1,1 @@
+"""Solids whose dofs carry finer material that is cut."""
