@@ -10,7 +10,7 @@ import pytest
 from oracles.cut_bodies import parts_of
 from oracles.helpers.cut_strokes import block, random_stroke, torus
 from tangere.shape.tets import solid_block
-from tangere.soft.cutting import ConnectedParts, CutSurface, SimplicialComplex
+from tangere.soft.cutting import ConnectedParts, CutSurface, SimplicialComplex, connected_parts
 from tangere.soft.cutting.connected_parts import FLOODS, LEFT, FoundPart
 
 
@@ -23,11 +23,12 @@ def check(body: SimplicialComplex, parts: ConnectedParts) -> None:
 
 
 @pytest.mark.feature("F-L-54")
-def test_parts_are_the_connected_components_however_the_blade_and_the_slices_meet(effort) -> None:
-    """Slices of any size, some left out, cuts that are undone."""
+def test_parts_are_the_connected_components_however_the_blade_and_the_slices_meet(effort, monkeypatch) -> None:
+    """Slices of any size, some left out, cuts that are undone, room for floods that is soon used up."""
     told = 0
     for case in range(effort(24, least=6)):
         rng = np.random.default_rng(case)
+        monkeypatch.setattr(connected_parts, "_LEAST_FLOODS", (1 << 14, 16, 300)[case % 3])
         body = SimplicialComplex(*(block(), torus())[case % 2])
         surface = CutSurface(body)
         parts = ConnectedParts(body, surface)

@@ -59,6 +59,8 @@ FLOODS_OF_ONE = wp.constant(8)
 #: So many things of a part take as long to be labelled as a simplex takes to be looked at; and vertices to be prepared.
 LABELS_OF_ONE = wp.constant(8)
 PREPARED_OF_ONE = 3
+#: Floods that there is room for, at least.
+_LEAST_FLOODS = 1 << 14
 
 
 @wp.struct
@@ -173,7 +175,7 @@ class ConnectedParts:
         # Every new seed begins a flood, and so does every void one, of which there are as many as have begun at most.
         floods = 2 * int(self._numbers[FLOODS]) + self._new
         anew = self._anew or not same or max(floods, len(changed)) > room
-        if anew and (not same or len(self._seeds) > room):
+        if anew and (not same or 4 * len(self._seeds) > room):  # or the next ones would begin anew, too
             self._lay_out()
         seeds, changed = (self._seeds, changed[:0]) if anew else (self._seeds[len(self._seeds) - self._new :], changed)
         self._given_seeds[: len(seeds)] = seeds
@@ -211,7 +213,7 @@ class ConnectedParts:
         return FoundPart(int(numbers[PARTS]), of, flood, vertices, names)
 
     def _lay_out(self) -> None:
-        simplices, seeds = self._body.arrays.simplex_room, max(4096, 4 * len(self._seeds))
+        simplices, seeds = self._body.arrays.simplex_room, max(_LEAST_FLOODS, 8 * len(self._seeds))
         arrays = FloodArrays()
         rooms = dict.fromkeys(("group", "epoch", "next_member", "next_waiting"), simplices)
         rooms |= dict.fromkeys(

@@ -101,45 +101,49 @@ def shortest_to(box: MovingBox, p: wp.vec3d) -> wp.float64:
 
 
 @wp.func
-def nearest_corner(
+def nearest_name(
+    s: SurfaceStore,
     r: FaceRoom,
     tree: TreeArrays,
     nodes: wp.array[MovingBox],
-    here: wp.array[wp.vec3d],
+    row_of: wp.array[int],
+    x: wp.array[wp.vec3d],
     body: int,
     point: wp.vec3d,
     origin: wp.vec3d,
     scale: wp.float64,
+    inset: wp.float64,
     hint: int,
 ) -> int:
-    """The corner 3 f + k of a face of a body that is nearest; of several as near the first vertex. -1: it has none.
+    """The surface vertex of a body whose dof is nearest; of several as near the first. -1: it has none.
 
-    `hint`: one that may be near, or -1.
+    Args:
+        inset: surface vertices are at most so far away from their dofs [m].
+        hint: one that may be near, or -1.
     """
     found = int(hint)
     best = wp.float64(1.0e300)
     if hint >= 0:
-        way = here[r.faces[hint]] - point
-        best = wp.dot(way, way)
+        best = wp.length_sq(x[row_of[s.store[s.dofs + hint]]] - point)
     framed = scale * (point - origin)
     node = int(0)
     while node < tree.skip.shape[0]:
+        reach = scale * (wp.sqrt(best) + inset)
         # A little less than that: boxes, and the point among them, are rounded.
-        if wp.float64(1.0 - 1.0e-9) * shortest_to(nodes[node], framed) > scale * scale * best:
+        if wp.float64(1.0 - 1.0e-9) * shortest_to(nodes[node], framed) > reach * reach:
             node = tree.skip[node]
         elif tree.cluster[node] < 0:
             node += 1
         else:
             for j in range(tree.first[node], tree.last[node] + 1):
                 f = tree.order[j]
-                for k in range(3):
-                    v = r.faces[3 * f + k]
-                    way = here[v] - point
-                    length = wp.dot(way, way)
-                    if length <= best and r.body[v] == body:
-                        if length < best or v < r.faces[wp.max(found, 0)]:
+                if r.body[r.faces[3 * f]] == body:
+                    for k in range(3):
+                        name = s.store[s.corners + 3 * r.slot_of[f] + k]
+                        length = wp.length_sq(x[row_of[s.store[s.dofs + name]]] - point)
+                        if length < best or (length == best and name < found):
                             best = length
-                            found = 3 * f + k
+                            found = name
             node = tree.skip[node]
     return found
 
@@ -367,20 +371,15 @@ def find_lost(
     """
     part = counts[1]
     body = r.parts[part][0]
-    corner = int(-1)
+    name = int(-1)
     for i in range(counts[0]):
         if kinds[i] == LOST:
             kinds[i] = UNSURE
-            corner = nearest_corner(r, surface_tree, nodes, here, body, points[i], origin, scale, corner)
-            if corner >= 0:
-                slot = r.slot_of[corner / 3]
-                near = s.store[s.owners + slot] >> 2
-                row = r.faces[corner]
-                anchor = int(-1)
-                for j in range(3):
-                    name = s.store[s.corners + 3 * slot + j]
-                    if r.vertex_row[name] == row:
-                        anchor = s.store[s.dofs + name]
+            # Half a kerf is less than an edge.
+            name = nearest_name(s, r, surface_tree, nodes, row_of, x, body, points[i], origin, scale, edge, name)
+            if name >= 0:
+                anchor = s.store[s.dofs + name]
+                near = s.store[s.owners + s.store[s.places + name] / 3] >> 2
                 find_beside(i, near, anchor, part, c, tree, edge, row_of, x, points, seeds, rest, kinds)
                 if kinds[i] == UNSURE:
                     if not is_enclosed(r, surface_tree, nodes, here, body, points[i], origin, scale):
