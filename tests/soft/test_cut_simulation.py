@@ -579,3 +579,6 @@ def test_wrong_blades_are_told() -> None:
         Blade(mesh, [0, 1], toughness=1.0, lead=-1.0)
     with pytest.raises(InputError, match="thickness"):
         Blade.wedge(length=1.0, height=1.0, thickness=0.0, toughness=1.0)
+    for pieces in (0, -3, 1.5, "many"):
+        with pytest.raises(InputError, match="pieces must be a whole number of at least 1"):
+            Blade.wedge(length=1.0, height=1.0, thickness=0.1, toughness=1.0, pieces=pieces)  # type: ignore[arg-type]

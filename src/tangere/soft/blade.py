@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tangere.runtime import Arrays, InputError, check_kind, positive, to_numpy
+from tangere.runtime import Arrays, InputError, check_kind, positive, to_numpy, whole
 from tangere.shape.mesh import Mesh
 from tangere.soft.body import Body
 
@@ -86,6 +86,7 @@ class Blade:
         size = [
             positive(v, f"Blade: {w}") for v, w in ((length, "length"), (height, "height"), (thickness, "thickness"))
         ]
+        pieces = whole(pieces, "Blade: pieces", 1)
         y = np.linspace(-0.5, 0.5, pieces + 1) * size[0]
         rows = [(0.0, 0.0), (-0.5, 1.0), (0.5, 1.0)]
         points = np.concatenate([np.stack([x * size[2] + 0 * y, y, z * size[1] + 0 * y], axis=1) for x, z in rows])

@@ -5,8 +5,12 @@ A step of bodies that nobody cuts needs none of it, so `simulation` and `step` k
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -117,3 +121,28 @@ def altitudes(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     d = points[corners[:, 3]]
     areas = [np.cross(b - a, c - a), np.cross(b - a, d - a), np.cross(c - a, d - a), np.cross(c - b, d - b)]
     return np.einsum("ij,ij->i", areas[0], d - a) / np.linalg.norm(areas, axis=-1).max(axis=0)
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[Callable[[], None]]:
+    """Ctrl-C is heard where what this gives is called, and at the end: not between a write and the note of it.
+
+    A cut is undone from notes that the host takes when a kernel returns; Python raises what it heard meanwhile just
+    then. Other threads never hear it anyway.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield lambda: None
+        return
+    kept: list[tuple[int, FrameType | None]] = []
+
+    def hear() -> None:
+        while kept:
+            before(*kept.pop())
+
+    signal.signal(signal.SIGINT, lambda number, frame: kept.append((number, frame)))
+    try:
+        yield hear
+    finally:
+        signal.signal(signal.SIGINT, before)
+        hear()

@@ -38,7 +38,7 @@ from tangere.shape.mesh import Mesh
 from tangere.soft.blade import Blade
 from tangere.soft.body import Body
 from tangere.soft.contact.rows import ContactRows
-from tangere.soft.cut_engine import CutEngine, CutEvent, cut_engine, kerf_of
+from tangere.soft.cut_engine import CutEngine, CutEvent, cut_engine, interrupts_wait, kerf_of
 from tangere.soft.model.assembled_bodies import AssembledBodies
 from tangere.soft.model.elastic import Energy, elastic_energy, energy_of
 from tangere.soft.phase_graphs import PhaseClock
@@ -144,7 +144,8 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
 
         def cut(pipeline: StepPipeline) -> None:
             if pipeline.cuts is not None:
-                pipeline.cuts.advance_blades()
+                with interrupts_wait():
+                    pipeline.cuts.advance_blades()
 
         def press(pipeline: StepPipeline) -> None:
             if pipeline.cuts is not None:
@@ -206,15 +207,20 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
         parts, sweeps = whole(parts, "parts"), None if sweeps is None else whole(sweeps, "sweeps")
         pipeline = self._pipeline
         with pipeline.lock, using_threads(pipeline.options.threads):
-            pipeline.save()
+            saved = False
             try:
-                if pipeline.cuts is not None:
-                    pipeline.cuts.separate()
+                with interrupts_wait():
+                    pipeline.save()
+                    saved = True
+                    if pipeline.cuts is not None:
+                        pipeline.cuts.separate()
                 pipeline.set_dt(self.dt / parts, sweeps)
                 yield self._advance
                 pipeline.end_step(parts)
             except BaseException:
-                pipeline.restore()
+                with interrupts_wait():
+                    if saved:
+                        pipeline.restore()
                 raise
 
     def run(
@@ -316,7 +322,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
     def _change(self, change: Callable[[CutEngine], None], number: int) -> list[CutEvent]:
         """Cut something, as a whole or not at all."""
         pipeline = self._pipeline
-        with pipeline.lock, using_threads(pipeline.options.threads):
+        with pipeline.lock, using_threads(pipeline.options.threads), interrupts_wait() as hear:
             cuts = pipeline.cuts
             if cuts is None:
                 name = self.bodies[number].name
@@ -328,6 +334,7 @@ class Simulation(NonCopyable, instead="make another one of the same bodies, and 
                 pipeline.save(only_cut=True)
                 try:
                     change(cuts)
+                    hear()
                     pipeline.end_change()
                 except BaseException:
                     pipeline.restore()
