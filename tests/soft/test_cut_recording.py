@@ -70,6 +70,20 @@ def test_each_frame_has_the_triangles_that_there_were(run, tmp_path, stored) -> 
         assert sorted_middles(found) == pytest.approx(sorted_middles(wanted), abs=1e-5)
 
 
+def test_a_body_with_a_comma_in_its_name_is_recorded(tmp_path) -> None:
+    body = Body(solid_block((4, 2, 2), size=(0.2, 0.1, 0.1)), cuttable=True, name="liver, left")
+    simulation = Simulation([body], device="cpu", threads=1)
+    recorder = Recorder(simulation)
+    recorder()
+    for y in (-0.06, 0.0):
+        start = np.array([[0.011, y, -0.08], [0.011, y, 0.08]])
+        simulation.cut(0, start, start + [0.0, 0.06, 0.0])
+        recorder()
+    recorder.recording().save(tmp_path / "run.glb")
+    names = [thing.name for thing, _, _ in recorder.recording().bodies]
+    assert len(set(names)) == len(names) > 2
+
+
 def test_walls_have_a_colour_of_their_own(run) -> None:
     recording, _ = run
     walls = {thing.colour for thing, _, _ in recording.bodies if thing.name.endswith("walls")}

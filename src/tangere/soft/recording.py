@@ -117,6 +117,7 @@ class Recording:
 class _Version:
     """A body from one cut to the next."""
 
+    called: str  #: the body, whose versions have names of their own
     thing: Thing
     topology: Topology
     walls: np.ndarray  #: (m,) bool, which of its triangles a blade has opened
@@ -161,10 +162,12 @@ class Recorder:
         for number, (mesh, body) in enumerate(zip(meshes, self.simulation.bodies, strict=True)):
             shown = self._shown.get(number)
             if shown is None or shown.topology is not mesh.topology:
-                count = sum(version.thing.name.split(",")[0] == things[number].name for version in self._versions)
+                count = sum(version.called == things[number].name for version in self._versions)
                 name = things[number].name + (f", cut {count}" if count else "")
                 thing = Thing(name, mesh, things[number].colour)
-                shown = self._shown[number] = _Version(thing, mesh.topology, body.wall_faces, len(self._times))
+                shown = self._shown[number] = _Version(
+                    things[number].name, thing, mesh.topology, body.wall_faces, len(self._times)
+                )
                 self._versions.append(shown)
             shown.states.append((mesh.vertices - self._origin).astype(np.float32))
         found = self.simulation.contacts
