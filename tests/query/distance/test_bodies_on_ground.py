@@ -47,6 +47,26 @@ def test_over_rough_ground_no_triangle_is_nearer(rng, effort, device):
         assert (whole.lower <= found.upper).all()
 
 
+def test_one_body_is_answered_as_in_a_batch_with_a_triangle_that_holds_the_point(rng, effort, device):
+    """Over several squares of ground, the nearest one first: what comes after is asked within what is known."""
+    field = tg.Heightfield(rng.random((70, 75)), 0.5, origin=(-3.0, 2.0, 1.0))
+    mesh = field.to_mesh()
+    corners = mesh.vertices[mesh.faces.reshape(2, -1, 3).swapaxes(0, 1).reshape(-1, 3)]  # T0 and T1 of each cell
+    count = effort(12, 6)
+    place = poses(count, rng, 2.0)
+    place[:, :3, 3] += (13.0, 18.0, 5.0)  # where four squares of 32 by 32 cells meet
+    for body in (tg.Sphere(0.5), tg.Box([0.4, 0.2, 0.3]), tg.Cone(0.5, 1.0)):
+        batch = tg.distance(body.at(place), field, device=device)
+        for row in range(count):
+            alone = tg.distance(body.at(place[row]), field, device=device)
+            for name in ("lower", "upper", "point_a", "point_b", "normal", "triangle_b"):
+                assert np.array_equal(getattr(alone, name), getattr(batch, name)[row])
+            a, b, c = corners[alone.triangle_b]
+            weights = np.linalg.lstsq(np.stack([b - a, c - a], axis=1), alone.point_b - a, rcond=None)[0]
+            assert np.linalg.norm(a + weights[0] * (b - a) + weights[1] * (c - a) - alone.point_b) < 1e-12
+            assert min(*weights, 1.0 - weights.sum()) > -1e-12
+
+
 def test_what_is_below_the_ground_is_inside_it(device):
     pose = np.eye(4)
     pose[:3, 3] = 10.0, 10.0, -4.0

@@ -40,6 +40,12 @@ class GroundBlock:
         i, j = np.divmod(self.cells[at], self.width)
         return 2 * ((i + self.row) * self.columns + j + self.column) + part
 
+    def face_number(self, face: int) -> int:
+        """The same of one triangle, in plain numbers."""
+        part, at = divmod(face, len(self.cells))
+        i, j = divmod(int(self.cells[at]), self.width)
+        return 2 * ((i + self.row) * self.columns + j + self.column) + part
+
     def vertex_numbers(self, vertices: np.ndarray) -> np.ndarray:
         """Vertices of the mesh as numbers in the ground: i (columns + 1) + j."""
         i, j = np.divmod(np.asarray(vertices, np.int64), self.width + 1)
@@ -76,6 +82,7 @@ class GroundBlocks:
         finite = np.isfinite(self.bounds)
         self.has_ground = bool(finite.all(axis=(1, 2)).any())  #: whether it is not all holes
         self.largest = float(np.abs(self.bounds[finite]).max(initial=0.0))  #: the largest coordinate [m]
+        self.highest = float(self.bounds[:, 1, 2].max())  #: no ground is higher; -inf without any [m]
         self._squares, self._rows = columns, rows
         self._kept: OrderedDict[tuple[int, ...], GroundBlock] = OrderedDict()
         self._keeping = threading.Lock()
@@ -86,6 +93,10 @@ class GroundBlocks:
         blocks: Any = field.cache.get(GroundBlocks)
         return blocks or field.cache.setdefault(GroundBlocks, GroundBlocks(field))
 
+    def is_below(self, height: float) -> bool:
+        """Whether all ground is certainly below a height [m]."""
+        return height > self.highest + 1e-12 * self.largest
+
     def near(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """Squares with ground in one of the boxes, (…, 3) lower and upper corners [m], by rising number."""
         lower, upper = np.reshape(lower, (-1, 3)), np.reshape(upper, (-1, 3))
@@ -93,6 +104,8 @@ class GroundBlocks:
         first, last = self.bounds[:, 0], self.bounds[:, 1]
         inside = (first <= upper.max(axis=0) + grown) & (last >= lower.min(axis=0) - grown)
         found = np.flatnonzero(inside.all(axis=1))
+        if len(lower) == 1:
+            return found
         met = (first[found, None] <= upper + grown) & (last[found, None] >= lower - grown)
         return found[met.all(axis=2).any(axis=1)]
 

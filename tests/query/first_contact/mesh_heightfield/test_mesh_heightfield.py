@@ -253,6 +253,34 @@ def test_far_over_the_ground_nothing_of_it_is_made_a_mesh(device):
     assert not GroundBlocks.of(field)._kept
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e6, -1e6])
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e2])
+def test_far_from_the_origin_a_tolerance_that_nobody_gave_refuses_nothing(offset, scale, device):
+    """A cube over a plane, in closed form, where coordinates have fewer digits than the cube wants."""
+    plane = tg.Heightfield(np.full((12, 12), offset), 0.5 * scale, origin=(offset, offset, 0.0))
+    cube, rounding = tg.generate.box((scale, scale, scale)), 1e-10 * abs(offset)
+    for height in (0.9, 5.0, -0.75):
+        pose = np.eye(4)
+        pose[:3, 3] = offset + 2.5 * scale, offset + 2.5 * scale, offset + height * scale
+        gap, below = (height - 0.5) * scale, height < 0.5
+        falling = cube.moving(tg.Twist(pose, [0.0, 0.0, -scale], np.zeros(3)))
+        found, near = tg.first_contact(falling, plane, device=device), tg.distance(falling, plane, device=device)
+        if gap < scale:
+            assert found.status == (Status.START if below else Status.CONTACT)
+            assert found.time <= max(gap / scale, 0.0) + rounding / scale
+            assert found.time >= max((gap - 2e-6 * scale - rounding) / scale, 0.0)
+        else:
+            assert found.status == Status.FREE
+        assert near.lower <= max(gap, 0.0) + rounding
+        assert near.upper >= max(gap, 0.0) - rounding
+        assert near.upper - near.lower <= 1e-9 * scale + rounding
+        still = tg.first_contact(cube.moving(tg.Rest(pose)), plane, device=device)
+        assert still.status == (Status.START if below else Status.FREE)
+        if below:
+            with pytest.raises(UnsupportedError, match="below the ground"):
+                tg.manifold(cube.moving(tg.Rest(pose)), plane, device=device)
+
+
 def test_bad_questions_are_told_in_one_sentence(rng):
     field = ground(rng)
     with pytest.raises(UnsupportedError, match="ask with the Mesh"):

@@ -12,6 +12,7 @@ Known as: minimum distance of convex primitives (GJK and closed forms).
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,11 @@ from tangere.shape.mesh import Mesh
 
 #: Pairs for which launches are kept, by each thread; of meshes, which are kept with them, fewer.
 KEPT_PAIRS, KEPT_MESHES = 64, 16
+_HERE = np.eye(4)
 #: How far bounds of a distance may be apart, relative to the size of the bodies.
 ACCURACY = 1e-9
+#: Farther than anything [m].
+FAR = 1e300
 #: Pairs worth a thread: some tens of nanoseconds to a microsecond each.
 GRAIN = 2048
 #: With a mesh they take tens of microseconds.
@@ -79,6 +83,30 @@ def placed_distance(one: PlacedBodies, other: PlacedBodies, device: str | wp.Dev
     )
 
 
+def nearest_on_mesh(
+    bodies: ConvexBodies, pose: np.ndarray, mesh: Mesh, within: float, device: wp.Device
+) -> np.ndarray | None:
+    """(1,) `ConvexAnswer` of a body at a pose and a mesh where it is made; None of a mesh no nearer than `within`.
+
+    Valid until the next call.
+    """
+    other = MeshBody.of(mesh, device)
+    if device.is_cpu:
+        found = prepared_on_mesh.of(bodies, other).found(pose, _HERE, within)
+    else:
+        limit, out = wp.full(1, within, dtype=wp.float64, device=device), wp.empty(1, dtype=ConvexAnswer, device=device)
+        poses = [wp.array(place[None], dtype=wp.mat44d, device=device) for place in (pose, _HERE)]
+        inputs = [*bodies.arguments, poses[0], *other.arguments, poses[1], ACCURACY, limit]
+        launch(mesh_distance_kernel(bodies.kind), 1, inputs, [out], device=device, grain=1)
+        found = out.numpy()
+    return None if found["triangle"][0] < 0 else found
+
+
+def distance_of_answer(row: Any, lower: float, triangle: int) -> Distance:
+    """The `Distance` of a body from a surface by its nearest triangle, of which nothing is nearer than `lower`."""
+    return _of_one(row, -1, triangle, lower)
+
+
 def _triangles(side: PlacedBodies, answers: np.ndarray) -> np.ndarray:
     """(n,) the nearest triangle of a mesh, -1 of other bodies."""
     return answers["triangle"].copy() if isinstance(side.shape, Mesh) else np.full(len(answers), -1, np.int32)
@@ -111,7 +139,7 @@ def _answers(a: PlacedBodies, b: PlacedBodies, device: str | wp.Device | None) -
     if swapped:
         (a, b), bodies = (b, a), bodies[::-1]
     if a.single and b.single and chosen.is_cpu:
-        kept = _prepared_on_mesh if bodies[1].kind == ConvexKind.TRIANGLE else _prepared
+        kept = prepared_on_mesh if bodies[1].kind == ConvexKind.TRIANGLE else _prepared
         found = kept.of(*bodies).found(a.poses, b.poses)
     else:
         count = paired_count(len(a.poses), len(b.poses))
@@ -120,8 +148,10 @@ def _answers(a: PlacedBodies, b: PlacedBodies, device: str | wp.Device | None) -
         for placed, shapes in zip((a, b), bodies, strict=True):
             poses = wp.array(np.ascontiguousarray(placed.poses), dtype=wp.mat44d, device=chosen, copy=not chosen.is_cpu)
             inputs += [*shapes.arguments, poses]
-        grain = MESH_GRAIN if bodies[1].kind == ConvexKind.TRIANGLE else GRAIN
-        launch(_kernel_of(*bodies), count, [*inputs, ACCURACY], [out], device=chosen, grain=grain)
+        on_mesh = bodies[1].kind == ConvexKind.TRIANGLE
+        inputs += [ACCURACY, _anywhere(chosen.alias)] if on_mesh else [ACCURACY]
+        grain = MESH_GRAIN if on_mesh else GRAIN
+        launch(_kernel_of(*bodies), count, inputs, [out], device=chosen, grain=grain)
         found = out.numpy()
     if swapped:
         found = found.copy()
@@ -131,15 +161,21 @@ def _answers(a: PlacedBodies, b: PlacedBodies, device: str | wp.Device | None) -
     return found
 
 
+@cache
+def _anywhere(device: str) -> wp.array:
+    """No limit of how far triangles may be."""
+    return wp.full(1, FAR, dtype=wp.float64, device=device)
+
+
 def _kernel_of(a: ConvexBodies | MeshBody, b: ConvexBodies | MeshBody) -> wp.Kernel:
     return mesh_distance_kernel(a.kind) if b.kind == ConvexKind.TRIANGLE else distance_kernel(a.kind, b.kind)
 
 
-def _of_one(row: Any, triangle_a: int, triangle_b: int) -> Distance:
+def _of_one(row: Any, triangle_a: int, triangle_b: int, lower: float | None = None) -> Distance:
     """`Distance` of one pair, in plain numbers."""
     overlap = bool(row["overlap"])
     return Distance(
-        lower=float(row["lower"]),
+        lower=float(row["lower"]) if lower is None else lower,
         upper=float(row["upper"]),
         point_a=row["point_a"].copy(),
         point_b=row["point_b"].copy(),
@@ -157,17 +193,18 @@ class PreparedConvexPair:
 
     def __init__(self, a: ConvexBodies | MeshBody, b: ConvexBodies | MeshBody) -> None:
         poses = [wp.zeros(1, dtype=wp.mat44d, device="cpu") for _ in range(2)]
-        answer = wp.zeros(1, dtype=ConvexAnswer, device="cpu")
-        self._rows, self._found = [array.numpy() for array in poses], answer.numpy()
-        arguments = [*a.arguments, poses[0], *b.arguments, poses[1], ACCURACY, answer]
-        self._launch = PreparedLaunch(_kernel_of(a, b), arguments, wp.get_device("cpu"))
+        answer, within = wp.zeros(1, dtype=ConvexAnswer, device="cpu"), wp.full(1, FAR, dtype=wp.float64, device="cpu")
+        self._rows, self._found, self._within = [array.numpy() for array in poses], answer.numpy(), within.numpy()
+        limits = [ACCURACY, within] if b.kind == ConvexKind.TRIANGLE else [ACCURACY]
+        arguments = [*a.arguments, poses[0], *b.arguments, poses[1], *limits, answer]
+        self._ask = PreparedLaunch(_kernel_of(a, b), arguments, wp.get_device("cpu")).block.prepared(1)
 
-    def found(self, pose_a: np.ndarray, pose_b: np.ndarray) -> np.ndarray:
-        """(1,) `ConvexAnswer`, valid until the next call."""
-        self._rows[0][:], self._rows[1][:] = pose_a, pose_b
-        self._launch.launch(1, 0)
+    def found(self, pose_a: np.ndarray, pose_b: np.ndarray, within: float = FAR) -> np.ndarray:
+        """(1,) `ConvexAnswer`, valid until the next call; of a mesh no nearer than `within` without a triangle."""
+        self._rows[0][:], self._rows[1][:], self._within[0] = pose_a, pose_b, within
+        self._ask()
         return self._found
 
 
 _prepared = LaunchCache(PreparedConvexPair, most=KEPT_PAIRS)
-_prepared_on_mesh = LaunchCache(PreparedConvexPair, most=KEPT_MESHES)
+prepared_on_mesh = LaunchCache(PreparedConvexPair, most=KEPT_MESHES)

@@ -40,8 +40,9 @@ from tangere.shape.mesh import Mesh
 
 Ground = Heightfield | TiledHeightfield
 
-#: No tolerance that is not given is smaller than this part of the coordinates: rounding would hide contacts.
-LEAST_PART = 2.0**-40
+#: No tolerance that is not given is smaller than this part of the coordinates: rounding would hide contacts. Engines
+#: take 1e-12 of the lengths of both sides' coordinates, and are asked with a quarter of it (`below_ground`).
+LEAST_PART = 2.0**-36
 #: … or than this part of how far off the mesh is.
 FAR_PART = 2.0**-38
 FREE = FirstContact(np.inf, np.inf, Status.FREE)
@@ -65,7 +66,7 @@ def mesh_heightfield_first_contact(
         terrain: the ground.
         mode, start, separation, device, threads: as for `first_contact`.
         tolerance: at the returned time the distance is at most separation + tolerance [m]; None means 1e-6 of the
-            mesh's size.
+            mesh's size, or 1.5e-11 of the coordinates where that is more.
 
     Returns:
         `feature_b` is the number of the ground's vertex, edge or face, as `manifold` has it; of a wall that of the one

@@ -36,6 +36,8 @@ def rigid_below_ground(
     """The answer START, with the point where a rigid mesh at a pose is below the ground; None where it is not."""
     corners = mesh.bounds[np.indices((2, 2, 2)).reshape(3, -1).T, np.arange(3)]
     placed = corners @ pose[:3, :3].T + pose[:3, 3]
+    if blocks.is_below(float(placed[:, 2].min())):
+        return None
     rise = _rise(placed, blocks)
     if rise is None:
         return None

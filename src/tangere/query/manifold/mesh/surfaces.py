@@ -116,7 +116,7 @@ def _of_pose(
     rounding = LEAST_PART * float(
         np.abs(blocks.bounds[np.isfinite(blocks.bounds)]).max(initial=0.0) + np.abs(pose).max()
     )
-    tolerance = min(TOLERANCE * mesh.extent, least)
+    tolerance = min(max(TOLERANCE * mesh.extent, 2.0 * rounding), least)
     if tolerance <= rounding:  # it touches: which side it is on makes no difference
         return contacts
     if rigid_below_ground(mesh, pose, blocks, Accuracy(tolerance=tolerance), device) is not None:
