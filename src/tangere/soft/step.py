@@ -243,7 +243,7 @@ class StepPipeline:
         elsewhere = (moved > float(ROUNDING) * self.options.distance) | (sources < 0)
         elsewhere |= surface.body.numpy() != surface_before.body.numpy()[at]  # it has come off
         elsewhere |= memory.bristles.elsewhere.numpy()[at] == 1
-        self.rows.memory.take_over(memory, self.detection.sources(detection, known), elsewhere)
+        self.rows.memory.take_over(memory, self.detection.sources(detection, known), sources, elsewhere)
         self.pull.take_over(pull, sources)
         self.refresh_initial_contacts()
 

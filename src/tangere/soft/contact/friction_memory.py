@@ -79,10 +79,13 @@ class FrictionMemory:
         self.bristles.partner.fill_(-1)
         self.bristles.limit.zero_()
 
-    def take_over(self, before: FrictionMemory, sources: np.ndarray, elsewhere: np.ndarray) -> None:
+    def take_over(
+        self, before: FrictionMemory, sources: np.ndarray, vertices: np.ndarray, elsewhere: np.ndarray
+    ) -> None:
         """Features are counted anew: what each one remembers is what its source did, if it has one (not -1).
 
         Args:
+            vertices: (s,) the same of surface vertices.
             elsewhere: (s,) bool: which surface vertices are elsewhere than they were, or of another body.
         """
         self.bristles.elsewhere.assign(elsewhere.astype(np.int32))
@@ -92,8 +95,7 @@ class FrictionMemory:
             new = np.full((len(sources), *old.shape[1:]), fill, old.dtype)
             new[known] = old[sources[known]]
             getattr(self.bristles, name).assign(new)
-        last, at = self.bristles.last.numpy(), sources[: 2 * len(self.bristles.last) : 2]  # places of vertices
-        last[at >= 0] = before.bristles.last.numpy()[at[at >= 0] // 2]
+        last = before.bristles.last.numpy()[np.maximum(vertices, 0)]
         self.bristles.last.assign(last)
 
     def save(self) -> None:
@@ -159,7 +161,7 @@ def put_elsewhere(quad: wp.vec4i, weights: wp.vec4d, bristles: Bristles) -> bool
 @wp.func
 def was_passed_over(place: int, quad: wp.vec4i, weights: wp.vec4d, distance: wp.float64, bristles: Bristles) -> bool:
     """Whether the points of a contact were nearer to each other when the last step began than what touched there."""
-    if place < 0:
+    if place < 0 or put_elsewhere(quad, weights, bristles):  # then nobody knows
         return False
     way = wp.vec3d()
     for k in range(4):
