@@ -467,7 +467,7 @@ class BodyRoom:
                 kernel, body = find_at_rest_of_sheet, [*body, *room]
             else:
                 body = [wp.uint64(own.complex.tree.id), own.complex.edge, *body]
-                far = [*inputs, self.store, self.faces, *surfaces.inputs, *body]
+                far = [*inputs, self.store, self.faces, *surfaces.inputs, own.kerf, *body]
                 self._finding = PreparedLaunch(find_lost, far, host_device, dim=1, serial=True)
             self._walking = PreparedLaunch(kernel, [*inputs, *body], host_device, dim=1, serial=True)
         given, seeds, found, kinds = (host(array) for array in arrays)

@@ -354,6 +354,7 @@ def find_lost(
     here: wp.array[wp.vec3d],
     origin: wp.vec3d,
     scale: wp.float64,
+    kerf: wp.float64,
     tree: wp.uint64,
     edge: wp.float64,
     row_of: wp.array[int],
@@ -375,8 +376,8 @@ def find_lost(
     for i in range(counts[0]):
         if kinds[i] == LOST:
             kinds[i] = UNSURE
-            # Half a kerf is less than an edge.
-            name = nearest_name(s, r, surface_tree, nodes, row_of, x, body, points[i], origin, scale, edge, name)
+            inset = wp.float64(2.0) * kerf  # it is half of one, more in corners and where the body is stretched
+            name = nearest_name(s, r, surface_tree, nodes, row_of, x, body, points[i], origin, scale, inset, name)
             if name >= 0:
                 anchor = s.store[s.dofs + name]
                 near = s.store[s.owners + s.store[s.places + name] / 3] >> 2
