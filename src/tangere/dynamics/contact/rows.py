@@ -252,9 +252,11 @@ def make_rows(
         target = wp.max(target, most)
     if most > wp.float64(0.0) and gap < whole and not loaded:  # what fits tightly may turn
         target = wp.min(target, wp.max(least, TIGHTEST * distances.security))
+    surface = table.surface[a] * surfaces.kinds + table.surface[b]
     passing = Passing()
     way = at_point(motion[a], arm_a) - at_point(motion[b], arm_b)
-    if gap - target + wp.dot(way, normal) < wp.float64(0.0):
+    # what bounces does so along the line that it comes in on: impacts of faceted balls would scatter otherwise
+    if surfaces.restitution[surface] <= wp.float64(0.0) and gap - target + wp.dot(way, normal) < wp.float64(0.0):
         if kind == 2:
             passing = passing_of(found, c, a, b, way, edge_a, edge_b, table, surfaces)
         elif kind >= 0 and gap > FAR * whole:
@@ -278,7 +280,6 @@ def make_rows(
         # never faster apart than they came together, or the contact would do work
         came = -wp.dot(at_point(before_a, arm_a) - at_point(before_b, arm_b), normal)
         lift = wp.max(wp.min(wp.float64(-0.5) * dt * kappa, came), lift)
-    surface = table.surface[a] * surfaces.kinds + table.surface[b]
     rows.body_a[i] = a
     rows.body_b[i] = b
     rows.arm_a[i] = arm_a
