@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from tangere.shape.tets import solid_torus
+from tangere.shape.tets import TetMesh, solid_block, solid_torus
 from tangere.soft import Body, Simulation
 
 
@@ -29,3 +29,23 @@ def test_what_was_passed_over_does_not_push_as_far_as_what_touched_there() -> No
             simulation.step()
             assert simulation.energy.kinetic + simulation.energy.elastic < 1e-7
         simulation.end_stroke(number)
+
+
+def test_sides_of_a_notch_do_not_push_each_other_when_the_blade_has_parted_them() -> None:
+    """They are no walls, and one is nearly flat beside faces that are not; the body gained 1.5 J."""
+    block = solid_block((10, 5, 3), size=(2.0, 1.0, 0.6))
+    middle = block.vertices[block.tets].mean(axis=1)
+    tets = block.tets[(np.abs(middle[:, 0]) > 0.2) | (middle[:, 1] < -0.3)]
+    used, corners = np.unique(tets, return_inverse=True)
+    vertices = block.vertices[used] + 0.03 * np.random.default_rng(1).uniform(-1.0, 1.0, (len(used), 3))
+    notched = Body(TetMesh(vertices, corners.reshape(tets.shape)), cuttable=True, youngs_modulus=1e4)
+    simulation = Simulation([notched], gravity=(0, 0, 0), distance=0.45, device="cpu", threads=1)
+    edge = np.array([[0.013, 0.0, -2.0], [0.013, 0.0, 2.0]])
+    for start, end in itertools.pairwise(np.linspace(-1.5, 1.5, 9)):
+        simulation.cut(0, edge + [0.0, start, 0.0], edge + [0.0, end, 0.0])
+        simulation.step()
+        assert simulation.energy.kinetic + simulation.energy.elastic < 1e-9
+    simulation.end_stroke(0)
+    simulation.run(steps=3)
+    assert len(simulation) == 2
+    assert simulation.energy.kinetic + simulation.energy.elastic < 1e-9

@@ -222,11 +222,13 @@ def _laws(
     pair = wp.vec2i(surface.body[quad[0]], surface.body[quad[3]])
     found = surface.traits[quad[0]] | surface.traits[quad[1]] | surface.traits[quad[2]] | surface.traits[quad[3]]
     at_cut = (found & (WALL | RIM)) != 0 and contacts.place[r] >= 0  # else nothing is kept of it, as published
+    kin = bristles.family[pair[0]] == bristles.family[pair[1]]
     length = wp.length(gap)
     normal = wp.vec3d()
     if length > zero:
         normal = gap / length
-        if weights[1] <= zero and pair[0] != pair[1] and (surface.traits[quad[0]] & smooth) != 0 and not at_cut:
+        flat = weights[1] <= zero and pair[0] != pair[1] and (surface.traits[quad[0]] & smooth) != 0
+        if flat and not at_cut and not kin:  # what a blade has parted has been seen as far as it is, not along this
             own = wp.normalize(vertex_normal(quad[0], positions, surface))
             along = wp.dot(own, gap)
             if wp.abs(along) > _ASIDE * length:
@@ -244,7 +246,6 @@ def _laws(
     elif at_cut:
         walls = rims_of_cut(quad[0], quad[1], quad[2], quad[3], surface)
     below = activation(distance, wp.length(apart), pair[0] == pair[1] and not walls)
-    kin = bristles.family[pair[0]] == bristles.family[pair[1]]
     if pair[0] != pair[1]:
         limit = wp.min(of_a[2], of_b[2])
         if not at_cut and not kin:
