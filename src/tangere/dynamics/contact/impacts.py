@@ -20,7 +20,7 @@ from tangere.dynamics.contact.rows import Distances, RowFacts
 from tangere.dynamics.solver import ContactRowArrays, RigidBodyArrays, vec6d
 from tangere.dynamics.solver.islands import IslandArrays
 from tangere.dynamics.solver.local_law import contact_impulse
-from tangere.dynamics.state import RigidState, at_point, joined, linear_of
+from tangere.dynamics.state import RigidState, at_point, joined
 from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
@@ -31,8 +31,6 @@ EVENTS, IMPACTS, SWEEPS = wp.constant(32), wp.constant(256), wp.constant(100)
 NEAR = wp.constant(wp.float64(2.3))
 #: Of the fastest approach: what counts as none.
 SLOW = wp.constant(wp.float64(1.0e-9))
-#: Of both arms: points that are further apart when bodies meet tell nothing of where these do.
-FAR_APART = wp.constant(wp.float64(0.1))
 _ZERO = wp.constant(wp.float64(0.0))
 _HALF = wp.constant(wp.float64(0.5))
 
@@ -46,14 +44,6 @@ class FlightArrays:
     pushed: wp.array[vec6d]  # velocity before the impact of a pair
 
 
-@wp.struct
-class MeetingArms:
-    """From the centres of two bodies to where they meet."""
-
-    a: wp.vec3d
-    b: wp.vec3d
-
-
 @wp.func
 def normal_of(rows: ContactRowArrays, i: int) -> wp.vec3d:
     return wp.vec3d(rows.frame[i][0, 0], rows.frame[i][0, 1], rows.frame[i][0, 2])
@@ -64,32 +54,6 @@ def relative(rows: ContactRowArrays, i: int, motion: wp.array[vec6d]) -> wp.vec3
     """The relative motion at a row, in its frame."""
     way = at_point(motion[rows.body_a[i]], rows.arm_a[i]) - at_point(motion[rows.body_b[i]], rows.arm_b[i])
     return rows.frame[i] * way
-
-
-@wp.func
-def arms_then(
-    rows: ContactRowArrays, i: int, bodies: RigidBodyArrays, state: RigidState, way: wp.array[vec6d]
-) -> MeetingArms:
-    """Arms of a row to one point of both bodies, where those have gone so far: between their own points there, nearer
-    to that of the lighter one. Impulses at two points that are apart would be a couple, and change the spin of both."""
-    a = rows.body_a[i]
-    b = rows.body_b[i]
-    arms = MeetingArms()
-    arms.a = rows.arm_a[i]
-    arms.b = rows.arm_b[i]
-    light = bodies.inverse_mass[a] + bodies.inverse_mass[b]
-    if light > _ZERO:
-        apart = state.position[b] + linear_of(way[b]) + arms.b - state.position[a] - linear_of(way[a]) - arms.a
-        if wp.length(apart) <= FAR_APART * (wp.length(arms.a) + wp.length(arms.b)):
-            arms.a = arms.a + bodies.inverse_mass[b] / light * apart
-            arms.b = arms.b - bodies.inverse_mass[a] / light * apart
-    return arms
-
-
-@wp.func
-def relative_then(rows: ContactRowArrays, i: int, arms: MeetingArms, motion: wp.array[vec6d]) -> wp.vec3d:
-    """The relative motion at a row, in its frame, with these arms."""
-    return rows.frame[i] * (at_point(motion[rows.body_a[i]], arms.a) - at_point(motion[rows.body_b[i]], arms.b))
 
 
 @wp.func
@@ -135,7 +99,6 @@ def impact_of_pair(
     bodies: RigidBodyArrays,
     rows: ContactRowArrays,
     facts: RowFacts,
-    state: RigidState,
     flight: FlightArrays,
 ):
     """All near contacts of two bodies take their impulses at once; bodies of no island do not move by them."""
@@ -158,21 +121,20 @@ def impact_of_pair(
             i = islands.contact_order[c]
             if rows.body_a[i] == a and rows.body_b[i] == b:
                 if facts.gap[i] + relative(rows, i, flight.way)[0] <= limit:
-                    arms = arms_then(rows, i, bodies, state, flight.way)
-                    before = relative_then(rows, i, arms, flight.pushed)
-                    u = relative_then(rows, i, arms, flight.velocity)
+                    before = relative(rows, i, flight.pushed)
+                    u = relative(rows, i, flight.velocity)
                     if before[0] < -rest:
                         u[0] = u[0] + facts.restitution[i] * before[0]
                     frame = rows.frame[i]
-                    d = delassus(bodies, a, arms.a, frame) + delassus(bodies, b, arms.b, frame)
+                    d = delassus(bodies, a, rows.arm_a[i], frame) + delassus(bodies, b, rows.arm_b[i], frame)
                     r = rows.impulse[i]
                     new = contact_impulse(u - d * r, r, d, wp.inverse(d), rows.friction[i])
                     push = wp.transpose(frame) * (new - r)
                     rows.impulse[i] = new
                     if moves_a:
-                        flight.velocity[a] = flight.velocity[a] + pushed_by(bodies, a, arms.a, push)
+                        flight.velocity[a] = flight.velocity[a] + pushed_by(bodies, a, rows.arm_a[i], push)
                     if moves_b:
-                        flight.velocity[b] = flight.velocity[b] - pushed_by(bodies, b, arms.b, push)
+                        flight.velocity[b] = flight.velocity[b] - pushed_by(bodies, b, rows.arm_b[i], push)
                     change = wp.max(change, wp.length(new - r))
                     largest = wp.max(largest, wp.length(new))
         if change <= wp.float64(1.0e-14) * largest:
@@ -184,10 +146,9 @@ def impact_of_pair(
     for c in range(begin, end):
         i = islands.contact_order[c]
         if rows.body_a[i] == a and rows.body_b[i] == b:
-            arms = arms_then(rows, i, bodies, state, flight.way)
-            before = relative_then(rows, i, arms, flight.pushed)
+            before = relative(rows, i, flight.pushed)
             first += wp.dot(rows.impulse[i], before)
-            second += wp.dot(rows.impulse[i], relative_then(rows, i, arms, flight.velocity) - before)
+            second += wp.dot(rows.impulse[i], relative(rows, i, flight.velocity) - before)
     scale = wp.float64(1.0)
     if first + _HALF * second > _ZERO and second > _ZERO:
         scale = wp.clamp(wp.float64(-2.0) * first / second, _ZERO, wp.float64(1.0))
@@ -238,9 +199,8 @@ def bounce_islands(
                 a = rows.body_a[i]
                 b = rows.body_b[i]
                 normal = normal_of(rows, i)
-                arms = arms_then(rows, i, bodies, state, flight.way)
                 room = facts.gap[i] + relative(rows, i, flight.way)[0] - facts.target[i]
-                speed = relative_then(rows, i, arms, flight.velocity)[0]
+                speed = relative(rows, i, flight.velocity)[0]
                 pull = (
                     wp.dot(
                         at_point(free[a] - state.velocity[a], rows.arm_a[i])
@@ -272,8 +232,7 @@ def bounce_islands(
                 for c in range(begin, end):
                     i = islands.contact_order[c]
                     if facts.gap[i] + relative(rows, i, flight.way)[0] <= limit:
-                        arms = arms_then(rows, i, bodies, state, flight.way)
-                        u = relative_then(rows, i, arms, flight.velocity)[0]
+                        u = relative(rows, i, flight.velocity)[0]
                         if u < speed:
                             speed = u
                             worst = i
@@ -282,7 +241,7 @@ def bounce_islands(
                     fastest = wp.max(fastest, -speed)
                     impact_of_pair(
                         islands, begin, end, rows.body_a[worst], rows.body_b[worst], limit, distances.rest,
-                        bodies, rows, facts, state, flight,
+                        bodies, rows, facts, flight,
                     )  # fmt: skip
                     impacts += 1
     bounced[k] = events
