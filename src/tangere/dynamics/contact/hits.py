@@ -22,8 +22,9 @@ from tangere.runtime import SOUND
 
 wp.set_module_options(SOUND)
 
-#: Times below this are taken for this where a loss is scaled to the whole step.
-LEAST_TIME = wp.constant(wp.float64(0.25))
+#: Times below the first are taken for it where a loss is scaled to the whole step: what is seen so early is not always
+#: the square of time, and a row that asks for too much makes others hit. The second: where rows with it did not do.
+LEAST_TIME, NEXT_LEAST_TIME = 0.25, 0.01
 
 
 @wp.func
@@ -42,6 +43,7 @@ class CarriedBodies:
     motion: wp.array[vec6d]
     surfaces: SurfaceTable
     distances: Distances
+    least_time: wp.float64
 
 
 @wp.func
@@ -73,7 +75,7 @@ def write_hit_row(
     if gap < wp.float64(0.0):  # the normal of t_c does not tell them apart at the start: the line is drawn from t_c
         gap = wp.max(later - time * way, wp.float64(0.0))
     else:
-        scale = wp.max(time, LEAST_TIME)
+        scale = wp.max(time, carried.least_time)
         bend = -wp.max(gap + time * way - later, wp.float64(0.0)) / (scale * scale)
     target = wp.min(distances.kept + distances.security, gap)
     surface = carried.table.surface[a] * carried.surfaces.kinds + carried.table.surface[b]

@@ -9,7 +9,14 @@ import numpy as np
 import warp as wp
 
 from tangere.dynamics.body import Body
-from tangere.dynamics.contact.hits import CarriedBodies, make_hit_rows, make_rows_near_hits, straighten_rows
+from tangere.dynamics.contact.hits import (
+    LEAST_TIME,
+    NEXT_LEAST_TIME,
+    CarriedBodies,
+    make_hit_rows,
+    make_rows_near_hits,
+    straighten_rows,
+)
 from tangere.dynamics.contact.passing import FaceOutlines
 from tangere.dynamics.contact.rows import (
     Distances,
@@ -64,6 +71,7 @@ class RowSet:
         self._carried: Any = CarriedBodies()
         self._carried.table, self._carried.state, self._carried.motion = table, state, motion
         self._carried.surfaces, self._carried.distances = self._surfaces, distances
+        self.trust_early_hits(False)
         self.arrays: Any = ContactRowArrays()  #: as the solver takes them
         self.facts: Any = RowFacts()
         self.placing: Any = ContactRowArrays()  #: the rows that move contacts apart which are too near
@@ -151,6 +159,10 @@ class RowSet:
         PreparedLaunch(make_rows, arguments, device, grain=256)(count)
         self.count += count
         self.gathered = self.count
+
+    def trust_early_hits(self, trusted: bool) -> None:
+        """Whether rows of hits take what early ones lost for the square of time, however little that is."""
+        self._carried.least_time = NEXT_LEAST_TIME if trusted else LEAST_TIME
 
     def add_hits(self, pairs: wp.array, answer: Any, hits: np.ndarray) -> None:
         """Rows of those pairs asked about that were hit."""

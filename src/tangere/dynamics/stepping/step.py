@@ -62,12 +62,11 @@ HELD, HELD_LARGE = 0.4, 0.9
 ROUNDS = 8
 #: Times after which a step, or a part of one, that still hits something is split.
 SPLIT_ROUNDS = 6
-#: Times it is so without the interior point for what slides.
+#: Times it is so without the interior point for what slides, and without trust in early hits.
 QUICK_ROUNDS = 2
 #: Rounds of truncation after which whoever is hit stays where it is.
 TRUNCATION_ROUNDS = 8
-#: Rounds in which contacts below their target are moved apart as well, and the part of the security distance below
-#: which it is not worth a solve.
+#: Rounds in which contacts below their target are moved apart too; from which part of the security distance on.
 PLACEMENT_ROUNDS, LEAST_LACK = 2, 1e-3
 #: Times the largest lack that it may move a body.
 MOST_PLACED = 4.0
@@ -298,10 +297,11 @@ class WorldStep:
                 self.gather()
                 self.respond()
                 return self._walk_rounds()
-            known = self.rows.count
+            known, thorough = self.rows.count, number > QUICK_ROUNDS
+            self.rows.trust_early_hits(thorough)
             self._add_hits(hits)
             self.tally.solved_again += 1
-            self.solver.thorough = number > QUICK_ROUNDS
+            self.solver.thorough = thorough
             if number >= PLACEMENT_ROUNDS:  # all others are moved as before: without it they would be hit
                 hits.clear_bodies(self.placement.velocity, self.solver.islands.arrays.number)
             self._solve(with_placement=number < PLACEMENT_ROUNDS, since=known)
