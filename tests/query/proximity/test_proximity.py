@@ -175,8 +175,8 @@ def test_bad_arguments_are_refused_with_a_reason():
     for thing, kind in ((None, "NoneType"), (moving, "Mesh in Linear motion")):
         with pytest.raises(UnsupportedError, match=f"proximity of a {kind} with itself is not known; known: a Mesh at"):
             proximity(thing, distance=0.1)
-    with pytest.raises(UnsupportedError, match="of a Mesh at rest and a list of bodies is not known"):
-        proximity(mesh, [mesh], distance=0.1)
+    with pytest.raises(UnsupportedError, match="body 0 of b must be a mesh, an analytic body or ground, not None"):
+        proximity(mesh, [None], distance=0.1)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="distance must be a positive length"):
         proximity([], distance=0.0)
     assert len(proximity([], distance=0.1)) == 0  # nothing touches nothing, as in `first_contact`

@@ -115,7 +115,7 @@ def test_many_motions_answer_as_one_after_the_other(rng, effort, device):
     np.testing.assert_allclose(found.time, [one.time for one in each], rtol=0, atol=1e-9)
     assert len(set(found.status.tolist())) >= 2
     for row, one in enumerate(each):
-        if one:
+        if one and one.time > 0.0:  # of what overlaps at the start any place where it does may be told
             np.testing.assert_allclose(found.point_b[row], one.contacts.point_b[0], atol=1e-4)
 
 

@@ -74,7 +74,9 @@ def test_what_is_no_mesh_is_refused_by_its_type(thing, told):
     with pytest.raises(UnsupportedError, match=told):
         intersects(thing, BOX, device="cpu")
     with pytest.raises(UnsupportedError, match=told):
-        distance(BOX, thing, device="cpu")
+        distance(thing, BOX, device="cpu")
+    with pytest.raises(UnsupportedError, match="a Mesh at rest with itself" if thing is None else told):
+        distance(BOX, thing, device="cpu")  # without a second one only a list can be asked about
 
 
 def test_meshes_turned_inside_out_lose_no_contact_to_recession():
