@@ -370,8 +370,9 @@ def test_in_chromium_the_motor_of_a_window_lifter_is_dragged_out_of_its_door_wit
     page.wait_for_timeout(500)
     image, there = pixels(page), place(hand.handle[:3, 3])
     page.screenshot(path=str(tmp_path / "out.png"), timeout=60_000)
-    # What the mouse does is seen in the picture after the one that is being drawn.
+    # What the mouse does is seen in the picture after the one that is being drawn, with nothing else to be done.
     watch_pictures(page)
+    viewer.input.frames.clear()
     at = pixel(*place(goal))
     for k in range(10):
         page.mouse.move(at[0] + 3.0 * (k % 2), at[1])
