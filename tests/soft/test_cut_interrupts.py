@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import signal
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,6 +17,14 @@ from tangere.runtime import PreparedLaunch
 from tangere.shape.tets import solid_block
 from tangere.soft import Body, Simulation
 from tangere.soft.cut_engine import interrupts_wait
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """Also where this process was started in the background, which ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class CtrlC:
