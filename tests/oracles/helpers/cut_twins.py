@@ -1,12 +1,14 @@
-"""Two simulations that are cut alike, one in place and one laid out anew at each cut; and how often either was."""
+"""Two simulations that are cut alike: one in place and one laid out anew, or one with cuts that are undone."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
 import pytest
 
+from tangere.runtime import TangereError
 from tangere.soft import Simulation
 from tangere.soft.cutting import Cuts
 from tangere.soft.incremental import InPlaceUpdate
@@ -47,3 +49,18 @@ def in_turn(simulation: Simulation, twin: Simulation, monkeypatch, start, end) -
         patched.setattr(assembled_bodies, "_by_colour", same_colours)
         patched.setattr(InPlaceUpdate, "apply", lambda *_: False)
         twin.cut(0, start, end)
+
+
+def cut_in_vain(simulation: Simulation, *lines: np.ndarray) -> None:
+    """Cut from line to line within a step that fails then: all of it is undone."""
+    solve = simulation.phases["solve"]
+
+    def cut_and_fail(_pipeline) -> None:
+        for start, end in itertools.pairwise(lines):
+            simulation.cut(0, start, end)
+        raise TangereError("on purpose")
+
+    simulation.phases["solve"] = cut_and_fail
+    with pytest.raises(TangereError, match="on purpose"):
+        simulation.step()
+    simulation.phases["solve"] = solve

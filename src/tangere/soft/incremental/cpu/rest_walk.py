@@ -215,6 +215,21 @@ def is_enclosed(
 
 
 @wp.func
+def rotation_of(map: wp.mat33d) -> wp.mat33d:
+    """The rotation that is nearest to a map."""
+    u = wp.mat33d()
+    sigma = wp.vec3d()
+    w = wp.mat33d()
+    wp.svd3(map, u, sigma, w)
+    turn = u * wp.transpose(w)
+    if wp.determinant(turn) < wp.float64(0.0):
+        for k in range(3):
+            u[k, 2] = -u[k, 2]
+        turn = u * wp.transpose(w)
+    return turn
+
+
+@wp.func
 def turn_at(c: ComplexArrays, row_of: wp.array[int], x: wp.array[wp.vec3d], first: int, v: int) -> wp.mat33d:
     """How the tetrahedra around a vertex are turned: the rotation of the mean of their maps."""
     total = wp.mat33d()
@@ -234,16 +249,7 @@ def turn_at(c: ComplexArrays, row_of: wp.array[int], x: wp.array[wp.vec3d], firs
         if beyond >= 0:
             t = beyond >> 2
             out = beyond & 3
-    u = wp.mat33d()
-    sigma = wp.vec3d()
-    w = wp.mat33d()
-    wp.svd3(total, u, sigma, w)
-    turn = u * wp.transpose(w)
-    if wp.determinant(turn) < wp.float64(0.0):
-        for k in range(3):
-            u[k, 2] = -u[k, 2]
-        turn = u * wp.transpose(w)
-    return turn
+    return rotation_of(total)
 
 
 @wp.func

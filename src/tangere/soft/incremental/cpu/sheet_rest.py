@@ -15,7 +15,7 @@ import warp as wp
 from tangere.runtime import SOUND
 from tangere.soft.cutting.complex_arrays import VERTICES, ComplexArrays
 from tangere.soft.cutting.rest_map import BESIDE_SHEET
-from tangere.soft.incremental.cpu.rest_walk import BESIDE, INSIDE
+from tangere.soft.incremental.cpu.rest_walk import BESIDE, INSIDE, rotation_of
 
 wp.set_module_options(SOUND | {"max_unroll": 1})
 
@@ -84,21 +84,6 @@ def turn_around(c: ComplexArrays, row_of: wp.array[int], x: wp.array[wp.vec3d], 
             if t == begin:  # all the way round
                 return rotation_of(total)
     return rotation_of(total)
-
-
-@wp.func
-def rotation_of(map: wp.mat33d) -> wp.mat33d:
-    """The rotation that is nearest to a map."""
-    u = wp.mat33d()
-    sigma = wp.vec3d()
-    w = wp.mat33d()
-    wp.svd3(map, u, sigma, w)
-    turn = u * wp.transpose(w)
-    if wp.determinant(turn) < wp.float64(0.0):
-        for k in range(3):
-            u[k, 2] = -u[k, 2]
-        turn = u * wp.transpose(w)
-    return turn
 
 
 @wp.kernel
